@@ -1,0 +1,480 @@
+"""Bags: many sets of vectors as one matrix and offsets. Every input format ends here; every check of sets is here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal, NoReturn, overload
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+Integers = npt.NDArray[np.intp]
+Labels = npt.NDArray[Any]
+FrameBackend = Literal["pandas", "polars", "pyarrow"]
+
+
+class Bags:
+    """Sets of vectors: one matrix (dense or CSR) and the offsets at which each set begins.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_vectors, n_features)
+        All vectors, those of a set standing together. float32 and float64 are kept, other numbers become float64;
+        other sparse formats become CSR. Nothing is copied that need not be.
+    offsets : array-like of int of shape (n_sets + 1,)
+        Set k holds rows ``offsets[k]:offsets[k + 1]``; none may be empty.
+    ids : array-like of shape (n_sets,), optional
+        A name for each set; the default is its position.
+    feature_names : sequence of str, optional
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from setrbm import Bags
+    >>> bags = Bags(np.arange(10.0).reshape(5, 2), offsets=[0, 2, 5])
+    >>> bags
+    Bags(2 sets, 5 vectors, 2 features, dense float64)
+    >>> bags.sizes
+    array([2, 3])
+    >>> bags[0]
+    array([[0., 1.],
+           [2., 3.]])
+    >>> bags[[1]]
+    Bags(1 set, 3 vectors, 2 features, dense float64)
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        offsets: npt.ArrayLike,
+        ids: npt.ArrayLike | None = None,
+        feature_names: Iterable[str] | None = None,
+    ) -> None:
+        self.X = _as_matrix(X)
+        self.offsets = _as_offsets(offsets, self.X.shape[0])
+        self._ids = None if ids is None else _as_ids(ids, len(self))
+        self.feature_names = None if feature_names is None else _as_names(feature_names, self.X.shape[1])
+
+    @classmethod
+    def _trusted(cls, X: Any, offsets: Integers, ids: Labels | None, feature_names: Labels | None) -> Bags:
+        """Make bags from parts already checked."""
+        bags = cls.__new__(cls)
+        bags.X, bags.offsets, bags._ids, bags.feature_names = X, offsets, ids, feature_names
+        return bags
+
+    @classmethod
+    def from_list(cls, sets: Iterable[Any], ids: npt.ArrayLike | None = None) -> Bags:
+        """Make bags from one matrix a set, dense or sparse.
+
+        Examples
+        --------
+        >>> Bags.from_list([[[1.0, 2.0]], [[3.0, 4.0], [5.0, 6.0]]])
+        Bags(2 sets, 3 vectors, 2 features, dense float64)
+        """
+        matrices = [s if sparse.issparse(s) else np.asarray(s) for s in sets]
+        if not matrices:
+            raise ValueError("There must be at least one set. Got none.")
+        for k, matrix in enumerate(matrices):
+            if matrix.ndim != 2:
+                raise ValueError(
+                    f"Each set must be a matrix with one vector a row. Got {matrix.ndim} dimension(s) for the set at "
+                    f"index {k}."
+                )
+        offsets = np.concatenate([[0], np.cumsum([m.shape[0] for m in matrices])])
+        _refuse_empty(np.diff(offsets))
+        widths = np.array([m.shape[1] for m in matrices])
+        if (other := np.flatnonzero(widths != widths[0])).size:
+            raise ValueError(
+                f"All sets must have the same number of features. Got {widths[0]} in the first set and "
+                f"{widths[other[0]]} in the set at index {other[0]}."
+            )
+        if any(sparse.issparse(m) for m in matrices):
+            return cls(sparse.vstack([sparse.csr_array(m) for m in matrices], format="csr"), offsets, ids)
+        return cls(np.concatenate(matrices), offsets, ids)
+
+    @classmethod
+    def from_array(cls, array: npt.ArrayLike) -> Bags:
+        """Make bags from an array of shape (n_sets, n_vectors, n_features): sets of equal size.
+
+        Examples
+        --------
+        >>> Bags.from_array(np.zeros((4, 3, 2)))
+        Bags(4 sets, 12 vectors, 2 features, dense float64)
+        """
+        array = np.asarray(array)
+        if array.ndim != 3:
+            raise ValueError(f"The array must have shape (n_sets, n_vectors, n_features). Got {array.ndim} dimensions.")
+        n_sets, size, n_features = array.shape
+        if n_sets and not size:
+            _refuse_empty(np.zeros(n_sets, dtype=np.intp))
+        return cls(array.reshape(n_sets * size, n_features), np.arange(n_sets + 1) * size)
+
+    @classmethod
+    def from_rows(cls, X: Any) -> Bags:
+        """Make bags from a plain matrix: each row a set of one.
+
+        Examples
+        --------
+        >>> Bags.from_rows([[1.0, 2.0], [3.0, 4.0]])
+        Bags(2 sets, 2 vectors, 2 features, dense float64)
+        """
+        X = _as_matrix(X)
+        return cls(X, np.arange(X.shape[0] + 1))
+
+    @overload
+    @classmethod
+    def from_groups(
+        cls, X: Any, groups: npt.ArrayLike, labels: None = None, feature_names: Iterable[str] | None = None
+    ) -> Bags: ...
+
+    @overload
+    @classmethod
+    def from_groups(
+        cls, X: Any, groups: npt.ArrayLike, labels: npt.ArrayLike, feature_names: Iterable[str] | None = None
+    ) -> tuple[Bags, Labels]: ...
+
+    @classmethod
+    def from_groups(
+        cls,
+        X: Any,
+        groups: npt.ArrayLike,
+        labels: npt.ArrayLike | None = None,
+        feature_names: Iterable[str] | None = None,
+    ) -> Bags | tuple[Bags, Labels]:
+        """Make bags from a matrix and the name of the set each row belongs to.
+
+        Sets come in order of first appearance, with their names as ``ids``; the rows of a set need not stand together.
+        With ``labels``, one a row, the label of each set is returned too.
+
+        Examples
+        --------
+        >>> bags, y = Bags.from_groups([[1.0], [2.0], [3.0]], ["b", "a", "b"], labels=[1, 0, 1])
+        >>> bags.ids, bags[0].ravel(), y
+        (array(['b', 'a'], dtype='<U1'), array([1., 3.]), array([1, 0]))
+        """
+        X = _as_matrix(X)
+        names = _as_column(groups, X.shape[0], "groups")
+        codes, first_rows = _codes_by_first_appearance(names)
+        ids = names[first_rows]
+        y = None
+        if labels is not None:
+            row_labels = _as_column(labels, X.shape[0], "labels")
+            y = row_labels[first_rows]
+            _refuse_mixed_labels(row_labels, y, codes, ids)
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(ids)))])
+        if (np.diff(codes) < 0).any():
+            X = X[np.argsort(codes, kind="stable")]
+        bags = cls(X, offsets, ids, feature_names)
+        return bags if y is None else (bags, y)
+
+    @overload
+    @classmethod
+    def from_frame(cls, frame: Any, bag: str = "bag", label: None = None) -> Bags: ...
+
+    @overload
+    @classmethod
+    def from_frame(cls, frame: Any, bag: str = "bag", *, label: str) -> tuple[Bags, Labels]: ...
+
+    @classmethod
+    def from_frame(cls, frame: Any, bag: str = "bag", label: str | None = None) -> Bags | tuple[Bags, Labels]:
+        """Make bags from a pandas, polars or arrow frame with one vector a row.
+
+        Parameters
+        ----------
+        frame : DataFrame or Table
+        bag : str
+            The column that names the set each row belongs to.
+        label : str, optional
+            The column with the set's label, the same in all rows of a set. With it, ``(bags, y)`` is returned.
+
+        Every other column is a feature. Sets come in order of first appearance, whether or not their rows stand
+        together.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"bag": [1, 2, 1], "label": ["a", "b", "a"], "x": [0.5, 1.5, 2.5]})
+        >>> bags, y = Bags.from_frame(frame, bag="bag", label="label")
+        >>> bags, list(y), list(bags.feature_names)
+        (Bags(2 sets, 3 vectors, 1 feature, dense float64), ['a', 'b'], ['x'])
+        """
+        table = nw.from_native(frame, eager_only=True)
+        for column in (bag, label):
+            if column is not None and column not in table.columns:
+                raise ValueError(f"The frame must have a column {column!r}. Got the columns {_some(table.columns)}.")
+            if column is not None and (nulls := table[column].is_null().sum()):
+                raise ValueError(f"Column {column!r} must have a value in every row. Got {nulls} missing.")
+        features = [name for name in table.columns if name not in (bag, label)]
+        if not features:
+            raise ValueError(f"The frame must have at least one feature column besides {bag!r}. Got none.")
+        if odd := [n for n in features if not (table.schema[n].is_numeric() or table.schema[n] == nw.Boolean)]:
+            raise ValueError(f"Feature columns must be numeric. Got {_some(odd)} of type {table.schema[odd[0]]}.")
+        X = table.select(features).to_numpy()
+        labels = None if label is None else table[label].to_numpy()
+        groups = table[bag].to_numpy()
+        if labels is None:
+            return cls.from_groups(X, groups, feature_names=features)
+        return cls.from_groups(X, groups, labels, feature_names=features)
+
+    def to_list(self) -> list[Any]:
+        """Return one matrix a set; dense ones are views."""
+        return list(self)
+
+    def to_groups(self) -> tuple[Any, Labels]:
+        """Return the matrix of all vectors and, for each row, the id of its set."""
+        return self.X, np.repeat(self.ids, self.sizes)
+
+    def to_frame(
+        self, y: npt.ArrayLike | None = None, bag: str = "bag", label: str = "label", backend: FrameBackend = "pandas"
+    ) -> Any:
+        """Return a frame with one vector a row: the bag column, the label column if ``y`` is given, the features."""
+        X, groups = self.to_groups()
+        dense = X.toarray() if sparse.issparse(X) else X
+        columns: dict[str, Any] = {bag: groups}
+        if y is not None:
+            columns[label] = np.repeat(_as_column(y, len(self), "y", "set"), self.sizes)
+        names = self.feature_names
+        for i in range(dense.shape[1]):
+            columns[f"f{i}" if names is None else str(names[i])] = dense[:, i]
+        return nw.from_dict(columns, backend=backend).to_native()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of sets and the number of features."""
+        return len(self), int(self.X.shape[1])
+
+    @property
+    def n_vectors(self) -> int:
+        """The number of vectors in all sets together."""
+        return int(self.X.shape[0])
+
+    @property
+    def sizes(self) -> Integers:
+        """The number of vectors in each set."""
+        return np.diff(self.offsets)
+
+    @property
+    def ids(self) -> Labels:
+        """The name of each set; its position if none was given."""
+        return np.arange(len(self)) if self._ids is None else self._ids
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The float type of the vectors."""
+        return np.dtype(self.X.dtype)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the vectors are kept as CSR."""
+        return bool(sparse.issparse(self.X))
+
+    def with_vectors(self, X: Any, feature_names: Iterable[str] | None = None) -> Bags:
+        """Return the same sets with other vectors, one for each of the old."""
+        if X.shape[0] != self.n_vectors:
+            raise ValueError(f"There must be one new vector for each of the {self.n_vectors} old. Got {X.shape[0]}.")
+        X = _as_matrix(X)
+        names = None if feature_names is None else _as_names(feature_names, X.shape[1])
+        return Bags._trusted(X, self.offsets, self._ids, names)
+
+    def check_finite(self) -> None:
+        """Raise ValueError naming the first value that is NaN or infinite."""
+        values = self.X.data if self.is_sparse else self.X
+        # A sum is finite only if every term is; it is also finite for almost all good data, and much cheaper.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(values.sum(dtype=np.float64)):
+                return
+        bad = ~np.isfinite(values)
+        if not bad.any():
+            return
+        row, column = self._position_of(int(np.flatnonzero(bad.ravel())[0]))
+        at = int(np.searchsorted(self.offsets, row, side="right")) - 1
+        kind = "NaN" if np.isnan(values.ravel()[np.flatnonzero(bad.ravel())[0]]) else "infinity"
+        raise ValueError(
+            f"All values must be finite. Got {int(bad.sum())} that are NaN or infinity, the first {kind} in the set at "
+            f"index {at}, vector {row - self.offsets[at]}, feature {column}. Impute them first, for example with "
+            "PerVector(SimpleImputer())."
+        )
+
+    def _position_of(self, flat: int) -> tuple[int, int]:
+        """Return row and column of a value given its place in the stored values."""
+        if self.is_sparse:
+            return int(np.searchsorted(self.X.indptr, flat, side="right")) - 1, int(self.X.indices[flat])
+        return divmod(flat, int(self.X.shape[1]))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self.X[start:stop] for start, stop in zip(self.offsets[:-1], self.offsets[1:], strict=True))
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, tuple):
+            key = _first_of_tuple(key)
+        if isinstance(key, int | np.integer):
+            if not -len(self) <= key < len(self):
+                raise IndexError(f"Set {key} is out of range for {len(self)} sets.")
+            at = int(key) % len(self)
+            return self.X[self.offsets[at] : self.offsets[at + 1]]
+        if isinstance(key, slice) and key.step in (None, 1):
+            return self._span(*key.indices(len(self))[:2])
+        return self._take(_as_positions(key, len(self)))
+
+    def _span(self, start: int, stop: int) -> Bags:
+        """Return the sets from start to stop as a view."""
+        offsets = self.offsets[start : max(start, stop) + 1]
+        _refuse_none(len(offsets) - 1)
+        ids = np.arange(start, stop) if self._ids is None else self._ids[start:stop]
+        return Bags._trusted(self.X[offsets[0] : offsets[-1]], offsets - offsets[0], ids, self.feature_names)
+
+    def _take(self, positions: Integers) -> Bags:
+        """Return the sets at these positions, as a copy."""
+        _refuse_none(len(positions))
+        starts, sizes = self.offsets[positions], self.sizes[positions]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        rows = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
+        return Bags._trusted(self.X[rows], offsets, self.ids[positions], self.feature_names)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError(
+            "Bags hold sets of different sizes and cannot become one array. Use bags.X for all vectors, or "
+            "PerVector(transformer) to apply a transformer to each vector."
+        )
+
+    def __repr__(self) -> str:
+        counts = ", ".join(
+            f"{n:,} {word}{'' if n == 1 else 's'}"
+            for n, word in ((len(self), "set"), (self.n_vectors, "vector"), (self.shape[1], "feature"))
+        )
+        return f"Bags({counts}, {'CSR' if self.is_sparse else 'dense'} {self.dtype})"
+
+
+def _as_matrix(X: Any) -> Any:
+    """Return a float matrix, dense or canonical CSR, copying only to convert."""
+    if sparse.issparse(X):
+        X = sparse.csr_array(X)
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        return X
+    X = np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must be a matrix with one vector a row. Got {X.ndim} dimension(s).")
+    if X.dtype.kind not in "fiub":
+        X = _numbers_from_objects(X)
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+
+
+def _numbers_from_objects(X: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    if X.dtype.kind == "c":
+        raise ValueError("Complex data not supported: values must be real numbers.")
+    try:
+        return X.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"All values must be numbers. Got an array of type {X.dtype}: {error}.") from None
+
+
+def _as_offsets(offsets: npt.ArrayLike, n_rows: int) -> Integers:
+    given = np.asarray(offsets)
+    if given.ndim != 1 or given.dtype.kind not in "iu" or not given.size:
+        raise ValueError(
+            f"offsets must be a one-dimensional array of integers. Got shape {given.shape}, type {given.dtype}."
+        )
+    array: Integers = given.astype(np.intp, copy=False)
+    if array[0] != 0 or array[-1] != n_rows:
+        raise ValueError(
+            f"offsets must begin with 0 and end with the number of vectors, {n_rows}. Got {array[0]} and {array[-1]}."
+        )
+    sizes = np.diff(array)
+    if (down := np.flatnonzero(sizes < 0)).size:
+        raise ValueError(f"offsets must not decrease. Got {array[down[0]]} then {array[down[0] + 1]} at {down[0]}.")
+    _refuse_none(len(sizes))
+    _refuse_empty(sizes)
+    return array
+
+
+def _refuse_none(n_sets: int) -> None:
+    if n_sets <= 0:
+        raise ValueError("There must be at least one set. Got none.")
+
+
+def _refuse_empty(sizes: Integers) -> None:
+    if (empty := np.flatnonzero(sizes == 0)).size:
+        raise ValueError(
+            f"Every set must hold at least one vector. Got {empty.size} empty of {len(sizes)} sets, "
+            f"the first at index {empty[0]}. Drop them first."
+        )
+
+
+def _as_ids(ids: npt.ArrayLike, n_sets: int) -> Labels:
+    return _as_column(ids, n_sets, "ids", "set")
+
+
+def _as_names(names: Iterable[str], n_features: int) -> Labels:
+    array = np.array([str(name) for name in names], dtype=object)
+    if len(array) != n_features:
+        raise ValueError(f"There must be one name for each of {n_features} features. Got {len(array)}.")
+    return array
+
+
+def _as_column(values: npt.ArrayLike, length: int, name: str, of: str = "vector") -> Labels:
+    column = np.asarray(values)
+    if column.shape != (length,):
+        raise ValueError(f"{name} must hold one value for each {of}, {length} in all. Got shape {column.shape}.")
+    return column
+
+
+def _codes_by_first_appearance(names: Labels) -> tuple[Integers, Integers]:
+    """Return each row's set number, counted in order of first appearance, and the first row of each set."""
+    if names.dtype == object:
+        seen: dict[Any, int] = {}
+        codes = np.array([seen.setdefault(name, len(seen)) for name in names], dtype=np.intp)
+        return codes, np.unique(codes, return_index=True)[1]
+    if names.dtype.kind == "f" and np.isnan(names).any():
+        raise ValueError(f"Every vector must belong to a set. Got {int(np.isnan(names).sum())} whose group is NaN.")
+    _, first_rows, inverse = np.unique(names, return_index=True, return_inverse=True)
+    by_appearance = np.argsort(first_rows, kind="stable")
+    rank = np.empty_like(by_appearance)
+    rank[by_appearance] = np.arange(len(rank))
+    return rank[inverse], first_rows[by_appearance]
+
+
+def _refuse_mixed_labels(row_labels: Labels, y: Labels, codes: Integers, ids: Labels) -> None:
+    if (rows := np.flatnonzero(row_labels != y[codes])).size:
+        at = codes[rows[0]]
+        raise ValueError(
+            f"All vectors of a set must carry the same label. Got {row_labels[rows[0]]!s} in row {rows[0]} of set "
+            f"{ids[at]!s}, whose first vector says {y[at]!s}; {len(np.unique(codes[rows]))} such set(s)."
+        )
+
+
+def _first_of_tuple(key: tuple[Any, ...]) -> Any:
+    """Return the key for sets from the tuple scikit-learn indexes with: ``bags[key, ...]`` or ``bags[key, :]``."""
+    if len(key) == 2 and (key[1] is Ellipsis or key[1] == slice(None)):
+        return key[0]
+    raise IndexError("Bags can be indexed by sets only. Use bags.X to choose features.")
+
+
+def _as_positions(key: Any, n_sets: int) -> Integers:
+    if isinstance(key, slice):
+        return np.arange(n_sets)[key]
+    array = np.asarray(key)
+    if array.dtype == bool:
+        if array.shape != (n_sets,):
+            raise IndexError(f"A mask must hold one value for each of {n_sets} sets. Got shape {array.shape}.")
+        return np.flatnonzero(array)
+    if array.size == 0:
+        return np.empty(0, dtype=np.intp)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise IndexError(f"Sets are chosen by integers, a slice or a mask. Got {array.dtype} of shape {array.shape}.")
+    if (out := array[(array < -n_sets) | (array >= n_sets)]).size:
+        raise IndexError(f"Set {out[0]} is out of range for {n_sets} sets.")
+    return np.asarray(array % n_sets, dtype=np.intp)
+
+
+def _some(names: Sequence[str], most: int = 5) -> str:
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -1,0 +1,132 @@
+r"""Random numbers as a pure function of what they are for.
+
+A *key* names one use (seed, epoch, set, chain step, stage, vector); a key and a unit's number give one
+number in (0, 1). No state is kept, so every engine draws the same, in any order and on any number of threads.
+
+The key is mixed in 64 bits (the finaliser of SplitMix64 after each field); the numbers of one key come from two
+rounds of a 32-bit finaliser over ``unit * odd + low word`` and ``high word``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.intp]
+Keys = npt.NDArray[np.uint64]
+
+# Stages: what a number is drawn for. Engines share these values.
+ORDER, INIT_W, INIT_U, SPLIT, HOLDER, HIDDEN, INPUT, INPUT_ANGLE, TARGET, START = range(10)
+
+GOLDEN64 = 0x9E3779B97F4A7C15
+MIX64_A, MIX64_B = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+GOLDEN32 = 0x9E3779B9
+MIX32_A, MIX32_B = 0x7FEB352D, 0x846CA68B
+
+
+def _mix64(z: Keys) -> Keys:
+    """Scatter the bits of 64-bit integers (a bijection)."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(MIX64_A)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(MIX64_B)
+    return z ^ (z >> np.uint64(31))
+
+
+def _mix32(z: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    """Scatter the bits of 32-bit integers (a bijection)."""
+    z = (z ^ (z >> np.uint32(16))) * np.uint32(MIX32_A)
+    z = (z ^ (z >> np.uint32(15))) * np.uint32(MIX32_B)
+    return z ^ (z >> np.uint32(16))
+
+
+def keys(seed: int, *fields: int | Integers) -> Keys:
+    """Return the 64-bit keys of a seed and the fields that say what is drawn; fields broadcast.
+
+    Examples
+    --------
+    >>> keys(0, 1, 2) == keys(0, 1, 2), keys(0, 1, 2) == keys(0, 2, 1)
+    (array([ True]), array([False]))
+    """
+    k = _mix64(np.array([seed], dtype=np.uint64) + np.uint64(GOLDEN64))
+    for field in fields:
+        k = _mix64(k + np.uint64(GOLDEN64) * (np.atleast_1d(np.asarray(field)).astype(np.uint64) + np.uint64(1)))
+    return k
+
+
+def bits(key: Keys, units: int | Integers) -> npt.NDArray[np.uint32]:
+    """Return 32-bit numbers of shape (n_keys, n_units): for ``range(units)``, or for the unit numbers given."""
+    numbers = np.arange(units) if isinstance(units, int) else units
+    low = (key & np.uint64(0xFFFFFFFF)).astype(np.uint32)[:, np.newaxis]
+    high = (key >> np.uint64(32)).astype(np.uint32)[:, np.newaxis]
+    return _mix32(_mix32(numbers.astype(np.uint32) * np.uint32(GOLDEN32) + low) ^ high)
+
+
+def uniform(key: Keys, units: int | Integers) -> npt.NDArray[np.float64]:
+    """Return numbers in (0, 1), each exact in float32: odd multiples of 2**-24; shape (n_keys, n_units).
+
+    Examples
+    --------
+    >>> u = uniform(keys(7), 1000)
+    >>> bool((u > 0).all() and (u < 1).all()), round(float(u.mean()), 1)
+    (True, 0.5)
+    """
+    return (2.0 * (bits(key, units) >> np.uint32(9)) + 1.0) * 2.0**-24
+
+
+def normal(key_radius: Keys, key_angle: Keys, units: int | Integers) -> npt.NDArray[np.float64]:
+    """Return standard normal numbers by the Box-Muller transform of two uniform ones."""
+    radius = np.sqrt(-2.0 * np.log(uniform(key_radius, units)))
+    return radius * np.cos(2.0 * np.pi * uniform(key_angle, units))
+
+
+def order(seed: int, epoch: int, sets: Integers, first: int = 0) -> Integers:
+    """Return the sets in the order this epoch visits them.
+
+    Examples
+    --------
+    >>> sorted(order(0, 1, np.arange(5)).tolist())
+    [0, 1, 2, 3, 4]
+    """
+    rank = bits(keys(seed, epoch, ORDER), sets + first)[0]
+    return sets[np.argsort(rank, kind="stable")]
+
+
+@dataclass(frozen=True)
+class ChainDraws:
+    """The numbers a batch of sets needs for its Gibbs chains.
+
+    Attributes
+    ----------
+    seed, epoch : int
+    sets : ndarray of shape (n_sets,)
+        The sets' numbers in the whole stream.
+    sizes : ndarray of shape (n_sets,)
+    """
+
+    seed: int
+    epoch: int
+    sets: Integers
+    sizes: Integers
+
+    def _vector_keys(self, step: int, stage: int) -> Keys:
+        within = np.concatenate([np.arange(size) for size in self.sizes])
+        return keys(self.seed, self.epoch, np.repeat(self.sets, self.sizes), step, stage, within)
+
+    def per_set(self, step: int, stage: int, units: int) -> npt.NDArray[np.float64]:
+        """Return uniform numbers of shape (n_sets, units)."""
+        return uniform(keys(self.seed, self.epoch, self.sets, step, stage, 0), units)
+
+    def per_vector(self, step: int, stage: int, units: int) -> npt.NDArray[np.float64]:
+        """Return uniform numbers of shape (n_vectors, units)."""
+        return uniform(self._vector_keys(step, stage), units)
+
+    def normal_per_vector(self, step: int, units: int) -> npt.NDArray[np.float64]:
+        """Return the standard normal numbers of Gaussian inputs, of shape (n_vectors, units)."""
+        return normal(self._vector_keys(step, INPUT), self._vector_keys(step, INPUT_ANGLE), units)
+
+
+def new_seed(random_state: Any) -> int:
+    """Return a seed from anything with ``randint`` (numpy's RandomState)."""
+    return int(random_state.randint(2**31 - 1))

@@ -1,0 +1,164 @@
+r"""Energy, free energy, log-joint, posterior and gradient of the ClassSetRBMs.
+
+Everything a classifier needs is one function of the pooled activations (equations (9) and (10) of
+``docs/model.md``):
+
+.. math:: F(X, y) = -d_y - \sum_j \mathrm{softplus}(\mathrm{pool}_j(X) + U_{jy}), \qquad
+          p(y \mid X) = \mathrm{softmax}_y(-F(X, y))
+
+Functions take the flat matrix of vectors and offsets, so one call serves one set or many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, log_softmax
+
+from setrbm.pooling import Array, Constraint, Pooling, set_pool
+
+Visible = Literal["binary", "gaussian"]
+
+
+@dataclass
+class Params:
+    """The parameters of a ClassSetRBM, in the paper's letters.
+
+    Attributes
+    ----------
+    W : ndarray of shape (n_hidden, n_features)
+    U : ndarray of shape (n_hidden, n_classes)
+    b : ndarray of shape (n_features,)
+    c : ndarray of shape (n_hidden,)
+    d : ndarray of shape (n_classes,)
+    """
+
+    W: Array
+    U: Array
+    b: Array
+    c: Array
+    d: Array
+
+    def copy(self) -> Params:
+        """Return a copy that shares nothing."""
+        return Params(*(getattr(self, f.name).copy() for f in fields(self)))
+
+    def astype(self, dtype: npt.DTypeLike) -> Params:
+        """Return the parameters in another float type, not copied where they have it already."""
+        return Params(*(getattr(self, f.name).astype(dtype, copy=False) for f in fields(self)))
+
+    def zeros(self) -> Params:
+        """Return parameters of the same shapes, all zero."""
+        return Params(*(np.zeros_like(getattr(self, f.name)) for f in fields(self)))
+
+    def add(self, step: float, other: Params) -> None:
+        """Add ``step`` times the other parameters, in place."""
+        for f in fields(self):
+            mine = getattr(self, f.name)
+            mine += step * getattr(other, f.name)
+
+
+def activations(X: Any, params: Params) -> Array:
+    r"""Return :math:`a_{sj} = c_j + W_j \cdot x_s`, for dense or sparse vectors."""
+    return np.asarray(X @ params.W.T) + params.c
+
+
+def softplus(v: Array) -> Array:
+    """Return log(1 + exp(v)); the identity max(v, 0) + log1p(exp(-abs(v))) keeps exp in range."""
+    return np.maximum(v, 0.0) + np.log1p(np.exp(-np.abs(v)))
+
+
+def free_energy_of_pool(pool: Array, params: Params) -> Array:
+    """Return F, of shape (n_sets, n_classes), from the pooled activations."""
+    F = np.tile(-params.d, (len(pool), 1))
+    for y in range(len(params.d)):
+        F[:, y] -= softplus(pool + params.U[:, y]).sum(axis=1)
+    return F
+
+
+def free_energy(
+    X: Any, offsets: npt.NDArray[np.intp], params: Params, constraint: Constraint, pooling: Pooling
+) -> Array:
+    """Return the paper's F, without the terms that do not depend on y; shape (n_sets, n_classes)."""
+    pool, _ = set_pool(activations(X, params), offsets, constraint, pooling)
+    return free_energy_of_pool(pool, params)
+
+
+def log_posterior(F: Array) -> Array:
+    """Return log p(y | X) from the free energies."""
+    return np.asarray(log_softmax(-F, axis=1))
+
+
+def visible_term(X: Any, params: Params, visible: Visible) -> Array:
+    r"""Return the part of -E that each vector has alone: b.x, or :math:`-\frac12|x-b|^2` for Gaussian units."""
+    if visible == "binary":
+        return np.asarray(X @ params.b)
+    dense = X.toarray() if hasattr(X, "toarray") else X
+    return np.asarray(-0.5 * ((dense - params.b) ** 2).sum(axis=1))
+
+
+def log_joint(
+    X: Any, offsets: npt.NDArray[np.intp], params: Params, constraint: Constraint, visible: Visible = "binary"
+) -> Array:
+    r"""Return the log of the sum of exp(-E) over every allowed hidden state; shape (n_sets, n_classes).
+
+    It is log p(X, y) up to the constant log Z, which is the same for all sets of one size:
+
+    .. math:: \log \sum_{H} e^{-E} = -F(X, y) + \sum_s b \cdot x_s
+              \;\left(+ \sum_{sj} \mathrm{softplus}(a_{sj}) \text{ for or}\right)
+    """
+    a = activations(X, params)
+    pool, _ = set_pool(a, offsets, constraint, "soft")
+    alone = visible_term(X, params, visible)
+    if constraint == "or":
+        alone = alone + softplus(a).sum(axis=1)
+    return np.add.reduceat(alone, offsets[:-1])[:, np.newaxis] - free_energy_of_pool(pool, params)
+
+
+def pool_gradient(pool: Array, params: Params, d_logits: Array) -> tuple[Array, Array]:
+    r"""Carry a derivative by the logits -F back to the pool and to U.
+
+    Returns
+    -------
+    d_pool : ndarray of shape (n_sets, n_hidden)
+        :math:`\sum_y \delta_{ky}\, \mathrm{sigm}(\mathrm{pool}_{kj} + U_{jy})`
+    d_U : ndarray of shape (n_hidden, n_classes)
+    """
+    d_pool, d_U = np.zeros_like(pool), np.zeros_like(params.U)
+    for y in range(len(params.d)):
+        part = d_logits[:, y, np.newaxis] * expit(pool + params.U[:, y])
+        d_pool += part
+        d_U[:, y] = part.sum(axis=0)
+    return d_pool, d_U
+
+
+def loss_and_gradient(
+    X: Any,
+    offsets: npt.NDArray[np.intp],
+    y: npt.NDArray[np.intp],
+    weight: Array,
+    params: Params,
+    constraint: Constraint,
+    pooling: Pooling,
+) -> tuple[Array, Params]:
+    r"""Return each set's :math:`-\log p(y \mid X)` and the gradient of their weighted sum.
+
+    .. math:: \partial L / \partial a_{sj} = \partial \mathrm{pool}_j / \partial a_{sj}
+              \sum_y (p_y - 1_{y = t})\, \mathrm{sigm}(\mathrm{pool}_j + U_{jy})
+
+    Equations (11) to (14) of ``docs/model.md``.
+    """
+    pool, slope = set_pool(activations(X, params), offsets, constraint, pooling)
+    log_p = log_posterior(free_energy_of_pool(pool, params))
+    rows = np.arange(len(y))
+    delta = np.exp(log_p)
+    delta[rows, y] -= 1.0
+    delta *= weight[:, np.newaxis]
+    d_pool, d_U = pool_gradient(pool, params, delta)
+    d_a = np.repeat(d_pool, np.diff(offsets), axis=0) * slope
+    d_W = np.asarray((X.T @ d_a).T)
+    gradient = Params(W=d_W, U=d_U, b=np.zeros_like(params.b), c=d_a.sum(axis=0), d=delta.sum(axis=0))
+    return -log_p[rows, y], gradient

@@ -1,0 +1,97 @@
+"""What every engine offers; the reasons are in ``docs/decisions/0001-engine-protocol.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from setrbm.bags import Bags
+from setrbm.draws import Integers
+from setrbm.energy import Array, Params, Visible
+from setrbm.pooling import Constraint, Pooling
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What all models trained together have in common."""
+
+    constraint: Constraint = "xor"
+    pooling: Pooling = "hard"
+    discriminative: bool = True
+    generative: bool = False
+    visible: Visible = "binary"
+    cd_steps: int = 1
+    persistent: bool = False
+    batch_size: int = 1
+    dtype: str = "float64"
+
+
+@dataclass(frozen=True)
+class Model:
+    """What is one model's own."""
+
+    params: Params
+    seed: int
+    learning_rate: float
+    generative_learning_rate: float = 0.0
+    weight_decay: float = 0.0
+
+    def shrink(self, spec: Spec) -> float:
+        """Return by how much one step of weight decay multiplies W and U."""
+        rate = self.learning_rate if spec.discriminative else self.generative_learning_rate
+        return 1.0 - rate * self.weight_decay
+
+
+@dataclass(frozen=True)
+class LabelledSets:
+    """Sets with class codes and weights; ``first`` is the number of the first set in the whole stream."""
+
+    bags: Bags
+    y: Integers
+    weight: npt.NDArray[np.float64]
+    first: int = 0
+
+
+class Session(Protocol):
+    """Models under training."""
+
+    def run(self, placed: Sequence[Any], orders: Sequence[Integers], epoch: int) -> npt.NDArray[np.float64]:
+        """Train each model on its placed sets in its order; return mean losses, NaN where the order is empty."""
+
+    def score(self, placed: Sequence[Any], which: Sequence[Integers]) -> npt.NDArray[np.float64]:
+        """Return each model's mean -log p(y | X) and mean error over its sets; shape (n_models, 2)."""
+
+    def remember(self, models: npt.NDArray[np.bool_]) -> None:
+        """Keep a copy of the present parameters of these models."""
+
+    def params(self, remembered: bool) -> list[Params]:
+        """Return the parameters of every model: the remembered ones (the present where none are), or the present."""
+
+
+class Engine(Protocol):
+    """Where and how the arithmetic is done."""
+
+    name: str
+
+    def place(self, sets: LabelledSets, spec: Spec) -> Any:
+        """Put the sets where the engine wants them, once."""
+
+    def begin(self, spec: Spec, models: Sequence[Model], n_jobs: int) -> Session:
+        """Start training these models side by side."""
+
+    def forward(
+        self, params: Params, bags: Bags, constraint: Constraint, pooling: Pooling, n_jobs: int
+    ) -> tuple[Array, Array]:
+        """Return the pooled activations (n_sets, n_hidden) and the free energies (n_sets, n_classes)."""
+
+
+def weighted_means(loss: Array, error: Array, weight: Array) -> tuple[float, float]:
+    """Return the mean loss and the mean error of some sets, NaN where there are none."""
+    total = float(weight.sum())
+    if total <= 0.0:
+        return np.nan, np.nan
+    return float(loss @ weight) / total, float(error @ weight) / total

@@ -1,0 +1,132 @@
+"""The obvious engine: pooling, energy and gibbs in numpy and float64, called one set after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from setrbm.bags import Bags
+from setrbm.draws import ChainDraws, Integers
+from setrbm.energy import Array, Params, activations, free_energy_of_pool, log_posterior, loss_and_gradient
+from setrbm.engines.protocol import LabelledSets, Model, Session, Spec, weighted_means
+from setrbm.gibbs import HiddenState, contrastive_divergence
+from setrbm.pooling import Constraint, Pooling, set_pool
+
+
+class ReferenceSession:
+    """One model after the other, one set after the other."""
+
+    def __init__(self, spec: Spec, models: Sequence[Model]) -> None:
+        self.spec = spec
+        self.models = models
+        self.current = [model.params.astype(np.float64).copy() for model in models]
+        self.remembered = [params.copy() for params in self.current]
+        self.chains: dict[tuple[int, int], HiddenState] = {}
+
+    def run(self, placed: Sequence[LabelledSets], orders: Sequence[Integers], epoch: int) -> npt.NDArray[np.float64]:
+        """Train each model on its sets in its order."""
+        return np.array([self._run_one(m, placed[m], orders[m], epoch) for m in range(len(self.models))])
+
+    def _run_one(self, m: int, sets: LabelledSets, order: Integers, epoch: int) -> float:
+        loss = np.empty(len(order))
+        size = self.spec.batch_size
+        for start in range(0, len(order), size):
+            batch = order[start : start + size]
+            loss[start : start + size] = self._step(m, sets, batch, epoch)
+        return weighted_means(loss, loss, sets.weight[order])[0]
+
+    def _step(self, m: int, sets: LabelledSets, batch: Integers, epoch: int) -> list[float]:
+        """Make one step down the mean gradient of a batch."""
+        model, params = self.models[m], self.current[m]
+        step, losses = params.zeros(), []
+        for t in batch:
+            loss, gradient = self._discriminative(sets, t, params)
+            losses.append(loss)
+            if self.spec.discriminative:
+                step.add(model.learning_rate / len(batch), gradient)
+            if self.spec.generative:
+                gradient = self._generative(m, sets, t, params, epoch)
+                step.add(model.generative_learning_rate / len(batch), gradient)
+        params.W *= model.shrink(self.spec)
+        params.U *= model.shrink(self.spec)
+        params.add(-1.0, step)
+        return losses
+
+    def _discriminative(self, sets: LabelledSets, t: int, params: Params) -> tuple[float, Params]:
+        X = sets.bags[t]
+        loss, gradient = loss_and_gradient(
+            X, _whole(X), sets.y[[t]], sets.weight[[t]], params, self.spec.constraint, self.spec.pooling
+        )
+        return float(loss[0]), gradient
+
+    def _generative(self, m: int, sets: LabelledSets, t: int, params: Params, epoch: int) -> Params:
+        X = sets.bags[t]
+        number = sets.first + int(t)
+        chain = ChainDraws(self.models[m].seed, epoch, np.array([number]), np.array([X.shape[0]]))
+        gradient, state = contrastive_divergence(
+            X, _whole(X), sets.y[[t]], sets.weight[[t]], params, self.spec.constraint, self.spec.visible,
+            chain, self.spec.cd_steps, self.chains.get((m, number)), self.spec.persistent,
+        )  # fmt: skip
+        if self.spec.persistent:
+            self.chains[m, number] = state
+        return gradient
+
+    def score(self, placed: Sequence[LabelledSets], which: Sequence[Integers]) -> npt.NDArray[np.float64]:
+        """Return each model's mean loss and mean error over its sets."""
+        scores = np.full((len(self.models), 2), np.nan)
+        for m, (sets, chosen) in enumerate(zip(placed, which, strict=True)):
+            if len(chosen):
+                _, F = forward(self.current[m], sets.bags[chosen], self.spec.constraint, self.spec.pooling)
+                scores[m] = score_free_energies(F, sets.y[chosen], sets.weight[chosen])
+        return scores
+
+    def remember(self, models: npt.NDArray[np.bool_]) -> None:
+        """Keep a copy of the present parameters of these models."""
+        for m in np.flatnonzero(models):
+            self.remembered[m] = self.current[m].copy()
+
+    def params(self, remembered: bool) -> list[Params]:
+        """Return the parameters of every model."""
+        return [params.copy() for params in (self.remembered if remembered else self.current)]
+
+
+def _whole(X: Array) -> Integers:
+    """Return the offsets of one set."""
+    return np.array([0, X.shape[0]])
+
+
+def score_free_energies(F: Array, y: Integers, weight: Array) -> tuple[float, float]:
+    """Return the weighted mean of -log p(y | X) and of the error."""
+    log_p = log_posterior(F)
+    return weighted_means(-log_p[np.arange(len(y)), y], log_p.argmax(axis=1) != y, weight)
+
+
+def forward(params: Params, bags: Bags, constraint: Constraint, pooling: Pooling) -> tuple[Array, Array]:
+    """Return the pooled activations and the free energies of all sets."""
+    pool, _ = set_pool(activations(bags.X, params), bags.offsets, constraint, pooling)
+    return pool, free_energy_of_pool(pool, params)
+
+
+class ReferenceEngine:
+    """The engine every other is tested against."""
+
+    name = "reference"
+
+    def place(self, sets: LabelledSets, spec: Spec) -> LabelledSets:
+        """Keep the sets as they are."""
+        return sets
+
+    def begin(self, spec: Spec, models: Sequence[Model], n_jobs: int) -> Session:
+        """Start training these models, one after the other."""
+        return ReferenceSession(spec, models)
+
+    def forward(
+        self, params: Params, bags: Bags, constraint: Constraint, pooling: Pooling, n_jobs: int
+    ) -> tuple[Array, Array]:
+        """Return the pooled activations and the free energies."""
+        return forward(params.astype(np.float64), bags, constraint, pooling)
+
+
+ENGINE = ReferenceEngine()

@@ -1,0 +1,253 @@
+"""What all fitted RBM estimators share: prediction, sampling, explanation, files."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+import sklearn
+from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from setrbm import draws, energy, gibbs, persistence
+from setrbm._version import __version__
+from setrbm.bags import Bags
+from setrbm.energy import Array, Params
+from setrbm.engines import get_engine
+from setrbm.estimators._checks import check_settings
+from setrbm.estimators._inputs import as_bags, as_codes, as_threads
+from setrbm.explain import Explanation, explain
+from setrbm.scaling import Scaling
+from setrbm.training import Outcome
+
+
+class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
+    """Prediction, explanation and files for every RBM; subclasses declare their constructor and ``fit``."""
+
+    letters: ClassVar[tuple[str, ...]] = ("W", "U", "b", "c", "d")
+    # Whether settings may be lists of values to choose from.
+    chooses: ClassVar[bool] = False
+
+    # --- the fitted state ---
+
+    def _resolved(self) -> Any:
+        """Return something with one value for every setting."""
+        return self
+
+    def _take(self, outcome: Outcome) -> None:
+        """Keep what training gave."""
+        self._set_letters(outcome.params)
+        self.history_ = outcome.history
+        self.best_epoch_ = outcome.best_epoch
+
+    def _set_letters(self, params: Params) -> None:
+        for letter in self.letters:
+            setattr(self, f"{letter}_", getattr(params, letter))
+
+    def _params(self) -> Params:
+        """Return the fitted letters, as they are now."""
+        params = Params(*(np.asarray(getattr(self, f"{letter}_")) for letter in self.letters))
+        h, f, k = len(params.c), self.n_features_in_, len(self.classes_)
+        shapes = {"W": (h, f), "U": (h, k), "b": (f,), "c": (h,), "d": (k,)}
+        for letter, shape in shapes.items():
+            if (got := getattr(params, letter).shape) != shape:
+                raise ValueError(f"{letter}_ must have shape {shape}. Got {got}.")
+        return params
+
+    def _set_scaling(self, scaling: Scaling | None) -> None:
+        for name in ("low", "factor", "floor"):
+            if scaling is None:
+                vars(self).pop(f"scale_{name}_", None)
+            else:
+                setattr(self, f"scale_{name}_", getattr(scaling, name))
+
+    def _scaling(self) -> Scaling | None:
+        if not hasattr(self, "scale_factor_"):
+            return None
+        return Scaling(self.scale_low_, self.scale_factor_, self.scale_floor_)
+
+    def _bags(self, X: Any, reset: bool) -> Bags:
+        """Return what a user hands over as bags; a model of single vectors narrows this."""
+        return as_bags(self, X, reset=reset)
+
+    def _scaled(self, bags: Bags) -> Bags:
+        scaling = self._scaling()
+        return bags if scaling is None else scaling.apply(bags)
+
+    # --- prediction ---
+
+    def _input(self, X: Any) -> Bags:
+        """Return new data as scaled bags."""
+        check_is_fitted(self, "W_")
+        return self._scaled(self._bags(X, reset=False))
+
+    def _forward(self, bags: Bags) -> tuple[Array, Array]:
+        """Return pools and free energies of scaled bags."""
+        settings = self._resolved()
+        return get_engine(self.engine).forward(
+            self._params(), bags, settings.constraint, settings.pooling, as_threads(self.n_jobs)
+        )
+
+    def free_energy(self, X: Any) -> Array:
+        """Return the paper's F(X, y), of shape (n_sets, n_classes); the posterior is the softmax of -F."""
+        return self._forward(self._input(X))[1]
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return log p(y | X), of shape (n_sets, n_classes)."""
+        return energy.log_posterior(self.free_energy(X))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return p(y | X), of shape (n_sets, n_classes): exact if the pooling is soft, the paper's estimate if hard."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the most probable class of each set."""
+        codes = (-self.free_energy(X)).argmax(axis=1)
+        return np.asarray(self.classes_[codes])
+
+    def transform(self, X: Any) -> Array:
+        """Return the pooled hidden activations, of shape (n_sets, n_hidden)."""
+        return self._forward(self._input(X))[0]
+
+    def log_joint(self, X: Any) -> Array:
+        """Return log p(X, y) up to a constant that depends on the set's size alone; shape (n_sets, n_classes).
+
+        Only soft pooling has a joint distribution.
+        """
+        bags, settings = self._input(X), self._resolved()
+        if settings.pooling == "hard":
+            raise ValueError("log_joint must have pooling='soft'. Got 'hard', which defines a posterior only.")
+        return energy.log_joint(bags.X, bags.offsets, self._params(), settings.constraint, settings.visible)
+
+    def hidden_probabilities(self, X: Any, y: Any) -> Array:
+        """Return p(h = 1 | X, y) under the soft model, of shape (n_vectors, n_hidden)."""
+        bags = self._input(X)
+        _, codes = as_codes(bags, y, self.classes_)
+        h, _ = gibbs.hidden_probabilities(bags.X, bags.offsets, codes, self._params(), self._resolved().constraint)
+        return h
+
+    def sample(
+        self, sizes: npt.ArrayLike, n_steps: int = 200, random_state: Any = None
+    ) -> tuple[Bags, npt.NDArray[Any]]:
+        """Draw sets and labels from the soft model by block Gibbs sampling.
+
+        Parameters
+        ----------
+        sizes : array-like of int
+            How many vectors each drawn set is to have.
+        n_steps : int
+            Full Gibbs steps from the start (inputs zero, labels uniform) to the sample.
+        random_state : int, RandomState or None
+
+        Returns
+        -------
+        bags : Bags
+            In the units of the training data.
+        y : ndarray of shape (n_sets,)
+        """
+        check_is_fitted(self, "W_")
+        wanted = np.atleast_1d(np.asarray(sizes))
+        if wanted.ndim != 1 or wanted.dtype.kind not in "iu" or not wanted.size or (wanted < 1).any():
+            raise ValueError(f"sizes must be positive integers, one a set. Got {sizes!r}.")
+        if n_steps < 1:
+            raise ValueError(f"n_steps must be at least 1. Got {n_steps}.")
+        seed = draws.new_seed(check_random_state(random_state))
+        params, settings = self._params().astype(np.float64), self._resolved()
+        X, offsets, codes = gibbs.sample_sets(
+            wanted.astype(np.intp), params, settings.constraint, settings.visible, n_steps, seed
+        )
+        scaling = self._scaling()
+        names = getattr(self, "feature_names_in_", None)
+        return Bags(X if scaling is None else scaling.undo(X), offsets, feature_names=names), self.classes_[codes]
+
+    def explain(self, X: Any, y: Any = None) -> Explanation:
+        """Say which vector, and which feature, carried each decision.
+
+        Parameters
+        ----------
+        X : sets, as for ``fit``
+        y : array-like of shape (n_sets,), optional
+            The classes to explain; the predicted ones by default.
+
+        Returns
+        -------
+        Explanation
+        """
+        bags, settings = self._input(X), self._resolved()
+        codes = (-self._forward(bags)[1]).argmax(axis=1) if y is None else as_codes(bags, y, self.classes_)[1]
+        parts = explain(bags, codes, self._params(), settings.constraint, settings.pooling)
+        names = getattr(self, "feature_names_in_", bags.feature_names)
+        return Explanation(self.classes_[codes], *parts, bags.offsets, bags.ids, names)
+
+    # --- files ---
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one file, which ``setrbm.load`` reads; see ``setrbm.persistence``."""
+        check_is_fitted(self, "W_")
+        arrays = {letter: np.asarray(getattr(self, f"{letter}_")) for letter in self.letters}
+        scaling = self._scaling()
+        if scaling is not None:
+            arrays |= {"scale_low": scaling.low, "scale_factor": scaling.factor}
+        names = getattr(self, "feature_names_in_", None)
+        description = {
+            "version": __version__,
+            "numpy": np.__version__,
+            "scikit_learn": sklearn.__version__,
+            "settings": persistence.to_json(self.get_params(deep=False)),
+            "classes": persistence.encode_labels(self.classes_),
+            "feature_names": None if names is None else list(names),
+            "scale_floor": None if scaling is None else scaling.floor,
+            "history": persistence.to_json(self.history_),
+            "seed": self.seed_,
+            "n_epochs": self.n_epochs_,
+            "best_epoch": self.best_epoch_,
+            **self._describe(),
+        }
+        persistence.write(path, persistence.ModelFile(type(self).__name__, description, arrays))
+
+    @classmethod
+    def _from_file(cls, model: persistence.ModelFile) -> Self:
+        """Return the fitted estimator a model file describes."""
+        described = model.description
+        estimator = cls(**persistence.from_json(described["settings"]))
+        check_settings(estimator)
+        estimator.classes_ = persistence.decode_labels(described["classes"])
+        estimator.n_features_in_ = int(model.arrays["b"].shape[0])
+        if described["feature_names"] is not None:
+            estimator.feature_names_in_ = np.array(described["feature_names"], dtype=object)
+        if described["scale_floor"] is not None:
+            estimator.scale_low_, estimator.scale_factor_ = model.arrays["scale_low"], model.arrays["scale_factor"]
+            estimator.scale_floor_ = float(described["scale_floor"])
+        estimator._restore(described)
+        estimator.history_ = persistence.from_json(described["history"])
+        estimator.seed_ = int(described["seed"])
+        estimator.n_epochs_, estimator.best_epoch_ = int(described["n_epochs"]), int(described["best_epoch"])
+        for letter in cls.letters:
+            setattr(estimator, f"{letter}_", _as_trained(model.arrays[letter]))
+        estimator._params()
+        return estimator
+
+    def _describe(self) -> dict[str, Any]:
+        """Return what a subclass has to add to the description."""
+        return {}
+
+    def _restore(self, description: dict[str, Any]) -> None:
+        """Take back what ``_describe`` added."""
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.c_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _as_trained(array: Array) -> Array:
+    """Return a matrix laid out as training leaves it, so that a loaded model predicts at the same speed."""
+    return np.ascontiguousarray(array.T).T if array.ndim == 2 else array

@@ -1,0 +1,241 @@
+"""From labelled sets and settings to trained parameters: what every ``fit`` is made of."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_random_state
+
+from setrbm import draws
+from setrbm.bags import Bags
+from setrbm.draws import Integers
+from setrbm.energy import Params
+from setrbm.engines import get_engine
+from setrbm.engines.protocol import LabelledSets, Model, Spec
+from setrbm.estimators._base import BaseSetRBM
+from setrbm.estimators._checks import check_settings, choices_of
+from setrbm.estimators._inputs import as_codes, as_threads, as_weights, unchanged_on_error
+from setrbm.scaling import Scaling
+from setrbm.training import NO_SETS, Outcome, Progress, Report, Schedule, hold_out, initial_params, train
+
+
+def prepare(estimator: BaseSetRBM, X: Any, y: Any, sample_weight: Any, warm: bool = False) -> tuple[LabelledSets, int]:
+    """Check everything, set classes and scaling (unless warm), and return the scaled labelled sets and the seed."""
+    check_settings(estimator)
+    bags = estimator._bags(X, reset=not warm)
+    classes, codes = as_codes(bags, y, estimator.classes_ if warm else None)
+    weight = as_weights(bags, y, sample_weight, estimator.class_weight)
+    if len(np.unique(codes[weight > 0])) < 2:
+        raise ValueError("y must hold at least two classes among the sets whose weight is not zero. Got 1 class.")
+    if not warm:
+        estimator.classes_ = classes
+        estimator._set_scaling(Scaling.fit(bags) if estimator.scale == "auto" else None)
+    bags = estimator._scaled(bags)
+    check_visible(estimator, bags)
+    return LabelledSets(bags, codes, weight), draws.new_seed(check_random_state(estimator.random_state))
+
+
+def check_visible(settings: Any, bags: Bags) -> None:
+    """Refuse values that are no probabilities where binary units are to be learned generatively."""
+    learned = [objective for objective in choices_of(settings.objective) if objective != "discriminative"]
+    if not learned or settings.visible != "binary":
+        return
+    values = bags.X.data if bags.is_sparse else bags.X
+    bad = (values < 0.0) | (values > 1.0)
+    if bad.any():
+        raise ValueError(
+            f"Values must lie in [0, 1] for objective={learned[0]!r} with visible='binary'. Got {bad.sum()} outside, "
+            f"from {values.min():g} to {values.max():g}. Use scale='auto' (dense data), scale them yourself, or use "
+            "visible='gaussian'."
+        )
+
+
+def spec_of(settings: Any, dtype: np.dtype[Any]) -> Spec:
+    """Return what models with these settings share with others trained beside them."""
+    return Spec(
+        constraint=settings.constraint,
+        pooling=settings.pooling,
+        discriminative=settings.objective != "generative",
+        generative=settings.objective != "discriminative",
+        visible=settings.visible,
+        cd_steps=int(settings.cd_steps),
+        persistent=bool(settings.persistent),
+        batch_size=int(settings.batch_size),
+        dtype=dtype.name,
+    )
+
+
+def model_of(settings: Any, params: Params, seed: int) -> Model:
+    """Return a model with these settings, starting from these parameters."""
+    rate, generative_rate = float(settings.learning_rate), float(settings.generative_learning_rate)
+    return Model(params, seed, rate, generative_rate, float(settings.weight_decay))
+
+
+def start_of(settings: Any, sets: LabelledSets, n_classes: int, seed: int) -> Params:
+    """Return random start parameters; a generative model's input biases start at the inputs' means."""
+    bags = sets.bags
+    params = initial_params(bags.shape[1], settings.n_hidden, n_classes, settings.init_scale, seed, bags.dtype)
+    if settings.objective != "discriminative":
+        mean = np.asarray(bags.X.mean(axis=0, dtype=np.float64)).ravel()
+        params.b[:] = _log_odds(mean, bags.n_vectors) if settings.visible == "binary" else mean
+    return params
+
+
+def _log_odds(mean: npt.NDArray[np.float64], n_vectors: int) -> npt.NDArray[np.float64]:
+    """Return log(mean / (1 - mean)), with means kept off 0 and 1 by half a vector."""
+    edge = 0.5 / (n_vectors + 1)
+    mean = np.clip(mean, edge, 1.0 - edge)
+    return np.log(mean) - np.log1p(-mean)
+
+
+def train_side_by_side(
+    estimator: BaseSetRBM,
+    spec: Spec,
+    models: Sequence[Model],
+    sets: LabelledSets,
+    held_out: Integers,
+    watched: Integers,
+    schedule: Schedule,
+) -> list[Outcome]:
+    """Train models on the sets that have weight and are not held out, watching their score on some."""
+    n, learned_from = len(models), np.setdiff1d(np.flatnonzero(sets.weight > 0), held_out)
+    report = progress_printer(estimator.verbose, type(estimator).__name__)
+    outcomes = train(
+        get_engine(estimator.engine), spec, models, [sets] * n, [learned_from] * n, [watched] * n, schedule,
+        as_threads(estimator.n_jobs), report,
+    )  # fmt: skip
+    if any(outcome.interrupted for outcome in outcomes):
+        warnings.warn(
+            f"Training was interrupted in epoch {len(outcomes[0].history['loss']) + 1} of {schedule.max_epochs}; the "
+            "best parameters so far are kept.",
+            stacklevel=3,
+        )
+    return outcomes
+
+
+def refuse_divergence(settings: Any, outcome: Outcome) -> None:
+    """Raise ValueError if training left the ground."""
+    if outcome.diverged_in is None:
+        return
+    raise ValueError(
+        f"Training must not diverge. Got a mean loss of {outcome.history['loss'][-1]:g} in epoch {outcome.diverged_in} "
+        f"with learning_rate={settings.learning_rate}, "
+        f"generative_learning_rate={settings.generative_learning_rate}, init_scale={settings.init_scale}. "
+        "Lower the learning rate, or scale the inputs (scale='auto')."
+    )
+
+
+class TrainableRBM(BaseSetRBM):
+    """``fit`` and ``partial_fit`` of one model with given settings."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from labelled sets.
+
+        Parameters
+        ----------
+        X : Bags, list of matrices, 3-D array, or matrix (each row a set of one)
+        y : array-like of shape (n_sets,)
+        sample_weight : array-like of shape (n_sets,), optional
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_error(self):
+            warm = self.warm_start and hasattr(self, "W_")
+            sets, seed = prepare(self, X, y, sample_weight, warm)
+            start = self._params() if warm else start_of(self, sets, len(self.classes_), seed)
+            first_epoch = self.n_epochs_ if warm else 0
+            held_out = hold_out(sets.y, self.validation_fraction, seed) if self.early_stopping else NO_SETS
+            schedule = Schedule(self.max_epochs, self.patience, self.stopping, first_epoch)
+            spec, model = spec_of(self, sets.bags.dtype), model_of(self, start, seed)
+            outcome = train_side_by_side(self, spec, [model], sets, held_out, held_out, schedule)[0]
+            refuse_divergence(self, outcome)
+            self._take(outcome)
+            self.seed_, self.n_epochs_ = seed, first_epoch + len(outcome.history["loss"])
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Make one pass over some labelled sets, from where the last call ended.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as for ``fit``
+        classes : array-like, optional
+            All classes that will come; needed in the first call only. Scaling is fitted on the sets of the first call.
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_error(self):
+            sets = self._prepare_part(X, y, classes, sample_weight)
+            spec, model = spec_of(self, sets.bags.dtype), model_of(self, self._params(), self.seed_)
+            schedule = Schedule(max_epochs=1, first_epoch=self.n_epochs_)
+            outcome = train_side_by_side(self, spec, [model], sets, NO_SETS, NO_SETS, schedule)[0]
+            refuse_divergence(self, outcome)
+            self._set_letters(outcome.params)
+            self.history_ = {name: values + outcome.history[name] for name, values in self.history_.items()}
+            self.n_epochs_ += 1
+            self.best_epoch_ = self.n_epochs_
+        return self
+
+    def _prepare_part(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> LabelledSets:
+        check_settings(self)
+        new = not hasattr(self, "W_")
+        bags = self._bags(X, reset=new)
+        if new:
+            self._begin_parts(bags, classes)
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"classes must be those of the first call, {self.classes_.tolist()}. Got {classes}.")
+        _, codes = as_codes(bags, y, self.classes_)
+        if isinstance(self.class_weight, str):
+            raise ValueError("class_weight='balanced' needs all sets at once. Give partial_fit a dict of weights.")
+        weight = as_weights(bags, y, sample_weight, self.class_weight)
+        bags = self._scaled(bags)
+        check_visible(self, bags)
+        sets = LabelledSets(bags, codes, weight)
+        if new:
+            self._set_letters(start_of(self, sets, len(self.classes_), self.seed_))
+        return sets
+
+    def _begin_parts(self, bags: Bags, classes: Any) -> None:
+        """Set what the first part decides: classes, scaling and seed."""
+        if classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit. Got None.")
+        self.classes_ = np.unique(classes)
+        if len(self.classes_) < 2:
+            raise ValueError(f"classes must name at least two classes. Got {self.classes_.tolist()}.")
+        self._set_scaling(Scaling.fit(bags) if self.scale == "auto" else None)
+        self.seed_ = draws.new_seed(check_random_state(self.random_state))
+        self.n_epochs_ = 0
+        self.history_ = {"loss": [], "held_out_loss": [], "held_out_error": []}
+
+
+def progress_printer(verbose: int, name: str) -> Report | None:
+    """Return what prints progress: at most one line a second with ``verbose=1``, every epoch with 2."""
+    if not verbose:
+        return None
+    last = 0.0
+
+    def show(progress: Progress) -> None:
+        nonlocal last
+        now = time.perf_counter()
+        if verbose < 2 and now - last < 1.0 and progress.epoch < progress.max_epochs:
+            return
+        last = now
+        held_out = f", held out {progress.held_out_loss:.4f}" if np.isfinite(progress.held_out_loss) else ""
+        models = f", {progress.running} models" if progress.running > 1 else ""
+        print(
+            f"[{name}] epoch {progress.epoch}/{progress.max_epochs}{models}: loss {progress.loss:.4f}{held_out} "
+            f"({progress.seconds:.1f} s, at most {progress.seconds_left:.1f} s left)",
+            file=sys.stderr,
+        )
+
+    return show

@@ -1,0 +1,88 @@
+"""ClassRBM: the classification RBM for single vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from setrbm.bags import Bags
+from setrbm.estimators._fitting import TrainableRBM
+
+
+class ClassRBM(TrainableRBM):
+    r"""Classification of vectors by a restricted Boltzmann machine: the case of sets of one vector.
+
+    .. math:: p(y \mid x) = \mathrm{softmax}_y\Big(d_y + \sum_j \mathrm{softplus}(c_j + W_j \cdot x + U_{jy})\Big)
+
+    Parameters and attributes are those of ClassSetRBM, less the constraint and the pooling: with one vector there is
+    nothing to pool.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from setrbm import ClassRBM
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bool(ClassRBM(random_state=0).fit(X, y).score(X, y) > 0.9)
+    True
+    """
+
+    constraint = "xor"
+    pooling = "soft"
+
+    def __init__(
+        self,
+        n_hidden: int = 100,
+        *,
+        objective: str = "discriminative",
+        learning_rate: float = 0.03,
+        generative_learning_rate: float = 0.003,
+        max_epochs: int = 300,
+        early_stopping: bool = True,
+        validation_fraction: float = 0.2,
+        patience: int | None = 50,
+        stopping: str = "likelihood",
+        batch_size: int = 1,
+        weight_decay: float = 0.001,
+        init_scale: float = 0.3,
+        visible: str = "binary",
+        cd_steps: int = 1,
+        persistent: bool = False,
+        scale: str | None = "auto",
+        class_weight: Any = None,
+        engine: str = "auto",
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_hidden = n_hidden
+        self.objective = objective
+        self.learning_rate = learning_rate
+        self.generative_learning_rate = generative_learning_rate
+        self.max_epochs = max_epochs
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.stopping = stopping
+        self.batch_size = batch_size
+        self.weight_decay = weight_decay
+        self.init_scale = init_scale
+        self.visible = visible
+        self.cd_steps = cd_steps
+        self.persistent = persistent
+        self.scale = scale
+        self.class_weight = class_weight
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _bags(self, X: Any, reset: bool) -> Bags:
+        bags = super()._bags(X, reset)
+        if (bags.sizes > 1).any():
+            at = int((bags.sizes > 1).argmax())
+            raise ValueError(
+                f"ClassRBM must be given single vectors. Got a set of {bags.sizes[at]} at index {at}. Use ClassSetRBM, "
+                "or pool the inputs first."
+            )
+        return bags

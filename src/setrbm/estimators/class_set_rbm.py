@@ -1,0 +1,344 @@
+"""ClassSetRBM, and ClassSetRBMCV that chooses its settings on a held-out part."""
+
+from __future__ import annotations
+
+from itertools import product
+from types import SimpleNamespace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from setrbm import persistence
+from setrbm.draws import Integers
+from setrbm.engines.protocol import LabelledSets
+from setrbm.estimators._base import BaseSetRBM
+from setrbm.estimators._checks import choices_of
+from setrbm.estimators._fitting import (
+    TrainableRBM,
+    model_of,
+    prepare,
+    refuse_divergence,
+    spec_of,
+    start_of,
+    train_side_by_side,
+)
+from setrbm.estimators._inputs import unchanged_on_error
+from setrbm.training import NO_SETS, Outcome, Schedule, hold_out
+
+
+class ClassSetRBM(TrainableRBM):
+    r"""Classification of sets of vectors by a restricted Boltzmann machine pooled at its hidden layer.
+
+    Each vector of a set has its own copy of the hidden layer; copies of a unit compete (xor) or may be on together
+    (or), and their pooled activation decides the class:
+
+    .. math:: p(y \mid X) = \mathrm{softmax}_y\Big(d_y + \sum_j \mathrm{softplus}(\mathrm{pool}_j(X) + U_{jy})\Big)
+
+    Parameters
+    ----------
+    n_hidden : int
+    constraint : {"xor", "or"}
+        Whether a hidden feature is expected in one vector of the set, or possibly in several.
+    pooling : {"hard", "soft"}
+        The maximum over the set (the paper's starred variants), or the log-sum-exp, for which the posterior is exact.
+    objective : {"discriminative", "generative", "hybrid"}
+        Learn p(y | X), p(X, y) by contrastive divergence, or both, each with its own rate.
+    learning_rate : float
+        Step size of the discriminative gradient.
+    generative_learning_rate : float
+        Step size of the contrastive-divergence gradient.
+    max_epochs : int
+        The most passes over the training sets.
+    early_stopping : bool
+        Whether to hold sets out and return the parameters that were best on them.
+    validation_fraction : float
+        The part of each class that is held out; a class never gives its last set, and with too few sets to hold any
+        out all are learned from, for ``max_epochs``.
+    patience : int or None
+        End after so many epochs without a better held-out score; None runs all of them.
+    stopping : {"likelihood", "error"}
+        What is watched on the held-out sets.
+    batch_size : int
+        Sets a step; a step follows the mean of their gradients.
+    weight_decay : float
+        L2 penalty on W and U.
+    init_scale : float
+        Start weights are uniform in [-init_scale, init_scale].
+    visible : {"binary", "gaussian"}
+        The units the generative part sees: values in [0, 1], or any, with unit variance.
+    cd_steps : int
+        Gibbs steps of contrastive divergence.
+    persistent : bool
+        Whether each set's chain goes on where its last visit left it.
+    scale : {"auto", None}
+        "auto" brings each feature to [0, 1] (dense data), or divides it by its largest absolute value (sparse), as
+        measured on the training vectors, and clips later values.
+    class_weight : dict, "balanced" or None
+    engine : {"auto", "cpu", "reference"}
+    n_jobs : int or None
+        Threads. None means all cores, and one inside a parallel worker. The result does not depend on it.
+    warm_start : bool
+        Whether ``fit`` goes on from the fitted parameters.
+    random_state : int, RandomState or None
+    verbose : int
+        0 is silent, 1 prints about once a second, 2 every epoch.
+
+    Attributes
+    ----------
+    W_ : ndarray of shape (n_hidden, n_features)
+    U_ : ndarray of shape (n_hidden, n_classes)
+    b_, c_, d_ : ndarray
+        Biases of inputs, hidden units and classes. All five letters can be assigned; predictions follow them.
+    classes_ : ndarray of shape (n_classes,)
+    history_ : dict of lists
+        ``loss``, ``held_out_loss`` and ``held_out_error``, one value an epoch.
+    best_epoch_ : int
+        The epoch whose parameters were kept, counted from 1.
+    n_epochs_ : int
+        How many epochs were run.
+
+    Examples
+    --------
+    >>> from setrbm import ClassSetRBM
+    >>> from setrbm.datasets import load_musk1
+    >>> bags, y = load_musk1()
+    >>> model = ClassSetRBM(random_state=0).fit(bags[:80], y[:80])
+    >>> model.predict_proba(bags[80:]).shape
+    (12, 2)
+    """
+
+    def __init__(
+        self,
+        n_hidden: Any = 100,
+        *,
+        constraint: Any = "xor",
+        pooling: Any = "hard",
+        objective: Any = "discriminative",
+        learning_rate: Any = 0.03,
+        generative_learning_rate: Any = 0.003,
+        max_epochs: int = 300,
+        early_stopping: bool = True,
+        validation_fraction: float = 0.2,
+        patience: int | None = 50,
+        stopping: str = "likelihood",
+        batch_size: Any = 1,
+        weight_decay: Any = 0.001,
+        init_scale: Any = 0.3,
+        visible: Any = "binary",
+        cd_steps: Any = 1,
+        persistent: bool = False,
+        scale: str | None = "auto",
+        class_weight: Any = None,
+        engine: str = "auto",
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_hidden = n_hidden
+        self.constraint = constraint
+        self.pooling = pooling
+        self.objective = objective
+        self.learning_rate = learning_rate
+        self.generative_learning_rate = generative_learning_rate
+        self.max_epochs = max_epochs
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.stopping = stopping
+        self.batch_size = batch_size
+        self.weight_decay = weight_decay
+        self.init_scale = init_scale
+        self.visible = visible
+        self.cd_steps = cd_steps
+        self.persistent = persistent
+        self.scale = scale
+        self.class_weight = class_weight
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class ClassSetRBMCV(BaseSetRBM):
+    """ClassSetRBM that chooses its settings on held-out training sets, then learns from all of them.
+
+    Any of ``CHOOSABLE`` may be given as a list or tuple of values; every combination is trained side by side on the
+    training sets less a held-out part, the one with the best held-out score is chosen, together with its number of
+    epochs, and (with ``refit``) trained again on all sets for that many epochs.
+
+    Parameters
+    ----------
+    n_hidden, constraint, pooling, objective, learning_rate, generative_learning_rate, batch_size, weight_decay, \
+init_scale, cd_steps : as for ClassSetRBM, or a list of values to choose from
+    refit : bool
+        Whether to train the chosen one on all sets; False is the paper's way, which keeps it as it was chosen.
+    max_epochs, validation_fraction, patience, stopping, visible, persistent, scale, class_weight, engine, n_jobs, \
+random_state, verbose : as for ClassSetRBM
+
+    Attributes
+    ----------
+    best_params_ : dict
+        The chosen value of every setting that was a choice.
+    best_score_ : float
+        Its held-out score: mean -log p(y | X), or mean error with ``stopping="error"``. Lower is better.
+    results_ : dict of lists
+        One entry a candidate: ``params``, ``score``, ``best_epoch`` and ``diverged``.
+
+    Examples
+    --------
+    >>> from setrbm import ClassSetRBMCV
+    >>> from setrbm.datasets import load_musk1
+    >>> bags, y = load_musk1()
+    >>> model = ClassSetRBMCV(learning_rate=(0.01, 0.1), init_scale=0.3, random_state=0).fit(bags, y)
+    >>> sorted(model.best_params_), len(model.results_["score"])
+    (['learning_rate'], 2)
+    """
+
+    chooses: ClassVar[bool] = True
+    CHOOSABLE: ClassVar[tuple[str, ...]] = (
+        "n_hidden", "constraint", "pooling", "objective", "learning_rate", "generative_learning_rate", "batch_size",
+        "weight_decay", "init_scale", "cd_steps",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        n_hidden: Any = 100,
+        *,
+        constraint: Any = "xor",
+        pooling: Any = "hard",
+        objective: Any = "discriminative",
+        learning_rate: Any = (0.003, 0.01, 0.03, 0.1),
+        generative_learning_rate: Any = 0.003,
+        max_epochs: int = 300,
+        validation_fraction: float = 0.2,
+        patience: int | None = 50,
+        stopping: str = "likelihood",
+        batch_size: Any = 1,
+        weight_decay: Any = 0.001,
+        init_scale: Any = (0.1, 0.3, 1.0),
+        visible: Any = "binary",
+        cd_steps: Any = 1,
+        persistent: bool = False,
+        scale: str | None = "auto",
+        class_weight: Any = None,
+        refit: bool = True,
+        engine: str = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_hidden = n_hidden
+        self.constraint = constraint
+        self.pooling = pooling
+        self.objective = objective
+        self.learning_rate = learning_rate
+        self.generative_learning_rate = generative_learning_rate
+        self.max_epochs = max_epochs
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.stopping = stopping
+        self.batch_size = batch_size
+        self.weight_decay = weight_decay
+        self.init_scale = init_scale
+        self.visible = visible
+        self.cd_steps = cd_steps
+        self.persistent = persistent
+        self.scale = scale
+        self.class_weight = class_weight
+        self.refit = refit
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose the settings on a held-out part of labelled sets, then learn from all of them.
+
+        Parameters
+        ----------
+        X : Bags, list of matrices, 3-D array, or matrix (each row a set of one)
+        y : array-like of shape (n_sets,)
+        sample_weight : array-like of shape (n_sets,), optional
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_error(self):
+            sets, seed = prepare(self, X, y, sample_weight)
+            candidates = self._candidates()
+            held_out = hold_out(sets.y, self.validation_fraction, seed, at_least_one=True)
+            outcomes = self._train_all(candidates, sets, held_out, seed)
+            scores = [np.inf if o.diverged_in is not None else o.best_score for o in outcomes]
+            best = int(np.argmin(scores))
+            refuse_divergence(candidates[best], outcomes[best])
+            self._note(candidates, outcomes, scores, best)
+            chosen = outcomes[best]
+            if self.refit and len(held_out) and not chosen.interrupted:
+                chosen = self._refit(candidates[best], chosen, sets, seed)
+            self._take(chosen)
+            self.seed_, self.n_epochs_ = seed, len(chosen.history["loss"])
+        return self
+
+    def _candidates(self) -> list[SimpleNamespace]:
+        """Return one set of settings for every combination of choices."""
+        choices = [choices_of(getattr(self, name)) for name in self.CHOOSABLE]
+        settings = self.get_params(deep=False)
+        return [
+            SimpleNamespace(**settings | dict(zip(self.CHOOSABLE, values, strict=True))) for values in product(*choices)
+        ]
+
+    def _train_all(
+        self, candidates: list[SimpleNamespace], sets: LabelledSets, held_out: Integers, seed: int
+    ) -> list[Outcome]:
+        """Train all candidates; those of one shape side by side."""
+        groups: dict[Any, list[int]] = {}
+        for i, candidate in enumerate(candidates):
+            groups.setdefault((spec_of(candidate, sets.bags.dtype), candidate.n_hidden), []).append(i)
+        outcomes: dict[int, Outcome] = {}
+        schedule = Schedule(self.max_epochs, self.patience, self.stopping)
+        watched = held_out if len(held_out) else np.flatnonzero(sets.weight > 0)
+        for (spec, _), members in groups.items():
+            models = [
+                model_of(candidates[i], start_of(candidates[i], sets, len(self.classes_), seed), seed) for i in members
+            ]
+            trained = train_side_by_side(self, spec, models, sets, held_out, watched, schedule)
+            outcomes.update(zip(members, trained, strict=True))
+        return [outcomes[i] for i in range(len(candidates))]
+
+    def _note(self, candidates: list[SimpleNamespace], outcomes: list[Outcome], scores: list[float], best: int) -> None:
+        """Write down what was tried and what was chosen."""
+        names = [name for name in self.CHOOSABLE if isinstance(getattr(self, name), list | tuple | np.ndarray)]
+        tried = [{name: getattr(candidate, name) for name in names} for candidate in candidates]
+        self.best_params_ = tried[best]
+        self.best_score_ = float(scores[best])
+        self.results_ = {
+            "params": tried,
+            "score": [float(score) for score in scores],
+            "best_epoch": [outcome.best_epoch for outcome in outcomes],
+            "diverged": [outcome.diverged_in is not None for outcome in outcomes],
+        }
+
+    def _refit(self, settings: SimpleNamespace, chosen: Outcome, sets: LabelledSets, seed: int) -> Outcome:
+        """Train the chosen settings on all sets for the chosen number of epochs."""
+        model = model_of(settings, start_of(settings, sets, len(self.classes_), seed), seed)
+        schedule = Schedule(chosen.best_epoch)
+        spec = spec_of(settings, sets.bags.dtype)
+        outcome = train_side_by_side(self, spec, [model], sets, NO_SETS, NO_SETS, schedule)[0]
+        refuse_divergence(settings, outcome)
+        return outcome
+
+    def _resolved(self) -> Any:
+        """Return the settings with the chosen values in place of the choices."""
+        return SimpleNamespace(**self.get_params(deep=False) | self.best_params_)
+
+    def _describe(self) -> dict[str, Any]:
+        chosen = {"best_params": self.best_params_, "best_score": self.best_score_, "results": self.results_}
+        return {"chosen": persistence.to_json(chosen)}
+
+    def _restore(self, description: dict[str, Any]) -> None:
+        chosen = persistence.from_json(description["chosen"])
+        self.best_params_, self.best_score_ = chosen["best_params"], chosen["best_score"]
+        self.results_ = chosen["results"]

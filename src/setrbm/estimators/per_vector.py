@@ -1,0 +1,72 @@
+"""PerVector: any transformer of vectors, applied to the vectors of sets."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from setrbm.bags import Bags
+from setrbm.estimators._inputs import as_bags, unchanged_on_error
+
+
+class PerVector(TransformerMixin, BaseEstimator):
+    """Lift a transformer of vectors to sets: fitted on all training vectors, applied to each.
+
+    Parameters
+    ----------
+    transformer : estimator
+        A scaler, imputer, projection or other scikit-learn transformer that keeps the number of rows.
+
+    Attributes
+    ----------
+    transformer_ : estimator
+        The fitted copy.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from setrbm import ClassSetRBM
+    >>> from setrbm.datasets import load_musk1
+    >>> from setrbm.estimators import PerVector
+    >>> bags, y = load_musk1()
+    >>> model = make_pipeline(PerVector(StandardScaler()), ClassSetRBM(scale=None, random_state=0))
+    >>> model.fit(bags[:80], y[:80]).predict(bags[80:]).shape
+    (12,)
+    """
+
+    def __init__(self, transformer: Any) -> None:
+        self.transformer = transformer
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the transformer on every vector; a label, if given, goes with each vector of its set."""
+        with unchanged_on_error(self):
+            bags = as_bags(self, X, reset=True, finite=False)
+            labels = None if y is None else np.repeat(np.asarray(y), bags.sizes, axis=0)
+            self.transformer_ = clone(self.transformer).fit(bags.X, labels)
+        return self
+
+    def transform(self, X: Any) -> Bags:
+        """Return the sets with every vector transformed."""
+        check_is_fitted(self, "transformer_")
+        bags = as_bags(self, X, reset=False, finite=False)
+        return bags.with_vectors(self.transformer_.transform(bags.X), self._names_out())
+
+    def _names_out(self) -> Any:
+        """Return the new features' names where the old ones were named."""
+        if not hasattr(self, "feature_names_in_") or not hasattr(self.transformer_, "get_feature_names_out"):
+            return None
+        return self.transformer_.get_feature_names_out(self.feature_names_in_)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Return the names the transformer gives its outputs."""
+        return self.transformer_.get_feature_names_out(input_features)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags

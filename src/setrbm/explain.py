@@ -1,0 +1,162 @@
+r"""Which vector, and which feature, carried a decision.
+
+For vector s of a set and class y: the *drop*, :math:`\log p(y \mid X) - \log p(y \mid X \setminus x_s)`; the
+posterior of the vector *alone*; and the *contributions* of its features, the gradient of the class's log-odds times
+the input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.special import log_expit
+
+from setrbm.bags import Bags
+from setrbm.draws import Integers
+from setrbm.energy import Array, Params, activations, free_energy_of_pool, log_posterior, pool_gradient
+from setrbm.pooling import Constraint, Pooling, set_pool
+
+# How many vectors are explained at once; bounds the memory.
+CHUNK = 2048
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why each set got its class; rows of the arrays are vectors, those of a set standing together.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_sets,)
+        The class explained: the predicted one, or the one asked for.
+    drop : ndarray of shape (n_vectors,)
+        By how much the log-probability of the class falls when the vector is left out. Negative: the vector spoke
+        against it. Two equal deciding vectors each score 0, so look at ``alone`` too.
+    alone : ndarray of shape (n_vectors, n_classes)
+        The posterior of each vector as a set of one.
+    contributions : ndarray or csr_array of shape (n_vectors, n_features)
+        Gradient of the class's log-odds times the (scaled) input.
+    total : ndarray of shape (n_sets,)
+        The sum of a set's contributions.
+    offsets : ndarray of shape (n_sets + 1,)
+    ids : ndarray of shape (n_sets,)
+    feature_names : ndarray of shape (n_features,), optional
+    """
+
+    classes: npt.NDArray[Any]
+    drop: Array
+    alone: Array
+    contributions: Any
+    total: Array
+    offsets: Integers
+    ids: npt.NDArray[Any]
+    feature_names: npt.NDArray[Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self.classes)
+
+    def __getitem__(self, k: int) -> Explanation:
+        """Return the explanation of one set."""
+        k = range(len(self))[k]
+        rows = slice(self.offsets[k], self.offsets[k + 1])
+        return Explanation(
+            self.classes[k : k + 1],
+            self.drop[rows],
+            self.alone[rows],
+            self.contributions[rows],
+            self.total[k : k + 1],
+            np.array([0, self.offsets[k + 1] - self.offsets[k]]),
+            self.ids[k : k + 1],
+            self.feature_names,
+        )
+
+    def __iter__(self) -> Iterator[Explanation]:
+        return (self[k] for k in range(len(self)))
+
+    def deciding_vectors(self) -> Integers:
+        """Return for each set the vector, counted within it, whose absence costs most."""
+        return np.array([int(part.drop.argmax()) for part in self])
+
+    def top_features(self, n: int = 5) -> list[list[tuple[Any, float]]]:
+        """Return for each set the n features that contributed most by size, summed over its vectors, signed."""
+        tops = []
+        for part in self:
+            weight = np.asarray(part.contributions.sum(axis=0)).ravel()
+            best = np.argsort(-np.abs(weight), kind="stable")[:n]
+            names = best.tolist() if self.feature_names is None else self.feature_names[best].tolist()
+            tops.append(list(zip(names, weight[best].tolist(), strict=True)))
+        return tops
+
+
+def pools_without_each(v: Array, offsets: Integers, pooling: Pooling) -> Array:
+    """Return the pool of each set without each of its vectors; -inf for a set of one.
+
+    Pools of what stands before and after a vector are joined: subtracting from the whole would cancel to nothing.
+    """
+    join = np.logaddexp if pooling == "soft" else np.maximum
+    starts, sizes = offsets[:-1], np.diff(offsets)
+    before, after = np.full_like(v, -np.inf), np.full_like(v, -np.inf)
+    for s in range(1, sizes.max()):
+        rows = starts[sizes > s] + s
+        before[rows] = join(before[rows - 1], v[rows - 1])
+        rows = offsets[1:][sizes > s] - 1 - s
+        after[rows] = join(after[rows + 1], v[rows + 1])
+    return np.asarray(join(before, after))
+
+
+def log_odds_slopes(p: Array, y: Integers) -> Array:
+    r"""Return the derivative of :math:`\log p_y - \log(1 - p_y)` by each logit: 1, and :math:`-p_{y'} / (1 - p_y)`."""
+    others = p.copy()
+    rows = np.arange(len(y))
+    others[rows, y] = 0.0
+    rest = others.sum(axis=1, keepdims=True)
+    # Where the others have no probability left, they share the blame equally.
+    slopes = np.where(rest > 0, -others / np.where(rest > 0, rest, 1.0), -1.0 / (p.shape[1] - 1))
+    slopes[rows, y] = 1.0
+    return slopes
+
+
+def _contributions(X: Any, d_a: Array, W: Array) -> Any:
+    """Return gradient times input; for sparse vectors only where something is stored."""
+    gradient = d_a @ W
+    if not sparse.issparse(X):
+        return X * gradient
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    return sparse.csr_array((X.data * gradient[rows, X.indices], X.indices, X.indptr), shape=X.shape)
+
+
+def _explain_chunk(
+    bags: Bags, y: Integers, params: Params, constraint: Constraint, pooling: Pooling
+) -> tuple[Array, Array, Any, Array]:
+    a = activations(bags.X, params)
+    v = a if constraint == "xor" else log_expit(a)
+    pool, slope = set_pool(a, bags.offsets, constraint, pooling)
+    log_p = log_posterior(free_energy_of_pool(pool, params))
+    of_vector = np.repeat(np.arange(len(y)), bags.sizes)
+    without = log_posterior(free_energy_of_pool(pools_without_each(v, bags.offsets, pooling), params))
+    drop = log_p[of_vector, y[of_vector]] - without[np.arange(len(v)), y[of_vector]]
+    alone = np.exp(log_posterior(free_energy_of_pool(v, params)))
+    d_pool, _ = pool_gradient(pool, params, log_odds_slopes(np.exp(log_p), y))
+    contributions = _contributions(bags.X, d_pool[of_vector] * slope, params.W)
+    total = np.add.reduceat(np.asarray(contributions.sum(axis=1)).ravel(), bags.offsets[:-1])
+    return drop, alone, contributions, total
+
+
+def explain(
+    bags: Bags, y: Integers, params: Params, constraint: Constraint, pooling: Pooling
+) -> tuple[Array, Array, Any, Array]:
+    """Return drop, alone, contributions and totals for class codes y; see ``Explanation``."""
+    params = params.astype(np.float64)
+    parts, first = [], 0
+    while first < len(bags):
+        reach = bags.offsets[first] + CHUNK
+        last = max(first + 1, int(np.searchsorted(bags.offsets, reach, side="right")) - 1)
+        parts.append(_explain_chunk(bags[first:last], y[first:last], params, constraint, pooling))
+        first = last
+    drop, alone, contributions, total = zip(*parts, strict=True)
+    stack = sparse.vstack(contributions, format="csr") if bags.is_sparse else np.concatenate(contributions)
+    return np.concatenate(drop), np.concatenate(alone), stack, np.concatenate(total)

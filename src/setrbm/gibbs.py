@@ -1,0 +1,177 @@
+r"""Conditionals, block Gibbs sampling and contrastive-divergence statistics.
+
+The state of a chain is the hidden sample: which vector *holds* each unit (g; for xor also h), and for or the
+units that are on in each vector (h). Equations (15) to (22) of ``docs/model.md``. The hard variants have no joint
+distribution: everything here belongs to the soft model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, log_expit, softmax
+
+from setrbm import draws
+from setrbm.draws import ChainDraws, Integers
+from setrbm.energy import Params, Visible, activations
+from setrbm.pooling import Array, Constraint, soft_pool
+
+NOBODY = -1
+
+
+@dataclass
+class HiddenState:
+    """A sample of the hidden units of a batch of sets.
+
+    Attributes
+    ----------
+    holder : ndarray of shape (n_sets, n_hidden)
+        The vector (counted within its set) whose g is on, or ``NOBODY``.
+    h : ndarray of shape (n_vectors, n_hidden)
+        The units that are on: those held, and for or also others.
+    """
+
+    holder: Integers
+    h: Array
+
+    def target_units(self) -> Array:
+        """Return which units the target sees, the sum over s of g; shape (n_sets, n_hidden)."""
+        return (self.holder != NOBODY).astype(np.float64)
+
+
+def hidden_probabilities(
+    X: Any, offsets: Integers, y: Integers, params: Params, constraint: Constraint
+) -> tuple[Array, Array]:
+    r"""Return p(h = 1 | X, y) and p(g = 1 | X, y), each of shape (n_vectors, n_hidden).
+
+    .. math:: \hat g_{sj} = \mathrm{softmax}_s(v_{sj})\; \mathrm{sigm}(\mathrm{pool}_j + U_{jy}), \qquad
+              \hat h = \hat g \text{ (xor)}, \quad \hat h = \hat g + (1 - \hat g)\,\mathrm{sigm}(a) \text{ (or)}
+    """
+    a = activations(X, params)
+    pool, share = soft_pool(a if constraint == "xor" else log_expit(a), offsets)
+    on = expit(pool + params.U[:, y].T)
+    g = share * np.repeat(on, np.diff(offsets), axis=0)
+    return (g, g) if constraint == "xor" else (g + (1.0 - g) * expit(a), g)
+
+
+def draw_holders(g: Array, offsets: Integers, u: Array) -> Integers:
+    """Draw at most one vector of each set for each unit: the first at which the running sum of g passes u."""
+    starts, sizes = offsets[:-1], np.diff(offsets)
+    holder = np.full(u.shape, NOBODY, dtype=np.intp)
+    reached = np.zeros_like(u)
+    for s in range(sizes.max()):
+        long = np.flatnonzero(sizes > s)
+        reached[long] += g[starts[long] + s]
+        holder[long] = np.where((holder[long] == NOBODY) & (u[long] < reached[long]), s, holder[long])
+    return holder
+
+
+def sample_hidden(
+    X: Any, offsets: Integers, y: Integers, params: Params, constraint: Constraint, chain: ChainDraws, step: int
+) -> HiddenState:
+    """Draw g given X and y, then for or h given g and X."""
+    n_hidden = len(params.c)
+    _, g = hidden_probabilities(X, offsets, y, params, constraint)
+    holder = draw_holders(g, offsets, chain.per_set(step, draws.HOLDER, n_hidden))
+    h = np.zeros_like(g)
+    if constraint == "or":
+        h[:] = chain.per_vector(step, draws.HIDDEN, n_hidden) < expit(activations(X, params))
+    sets, units = np.nonzero(holder != NOBODY)
+    h[offsets[sets] + holder[sets, units], units] = 1.0
+    return HiddenState(holder, h)
+
+
+def input_means(h: Array, params: Params, visible: Visible) -> Array:
+    """Return p(x = 1 | h) for binary units, the mean of x given h for Gaussian ones; shape (n_vectors, n_features)."""
+    drive = params.b + h @ params.W
+    return np.asarray(expit(drive)) if visible == "binary" else drive
+
+
+def target_probabilities(target_units: Array, params: Params) -> Array:
+    """Return p(y | G) from the units the target sees; shape (n_sets, n_classes)."""
+    return np.asarray(softmax(params.d + target_units @ params.U, axis=1))
+
+
+def sample_visible(
+    state: HiddenState, params: Params, visible: Visible, chain: ChainDraws, step: int
+) -> tuple[Array, Integers]:
+    """Draw the vectors and the label given the hidden units."""
+    mean = input_means(state.h, params, visible)
+    if visible == "binary":
+        X = (chain.per_vector(step, draws.INPUT, len(params.b)) < mean).astype(np.float64)
+    else:
+        X = mean + chain.normal_per_vector(step, len(params.b))
+    cumulative = np.cumsum(target_probabilities(state.target_units(), params), axis=1)
+    passed = (chain.per_set(step, draws.TARGET, 1) >= cumulative).sum(axis=1)
+    # The last sum may stop short of 1 by a rounding.
+    return X, np.minimum(passed, len(params.d) - 1)
+
+
+def statistics(
+    X: Any, offsets: Integers, y: Integers, weight: Array, params: Params, constraint: Constraint, visible: Visible
+) -> Params:
+    r"""Return the weighted sum over sets of :math:`\mathrm{E}_{H \mid X, y}[-\partial E / \partial\theta]`."""
+    h, g = hidden_probabilities(X, offsets, y, params, constraint)
+    per_vector = np.repeat(weight, np.diff(offsets))
+    target = np.zeros((len(y), len(params.d)))
+    target[np.arange(len(y)), y] = weight
+    weighted_h = h * per_vector[:, np.newaxis]
+    d_b = np.asarray(X.T @ per_vector)
+    if visible == "gaussian":
+        d_b = d_b - per_vector.sum() * params.b
+    return Params(
+        W=np.asarray((X.T @ weighted_h).T),
+        U=np.add.reduceat(g, offsets[:-1]).T @ target,
+        b=d_b,
+        c=weighted_h.sum(axis=0),
+        d=target.sum(axis=0),
+    )
+
+
+def contrastive_divergence(
+    X: Any,
+    offsets: Integers,
+    y: Integers,
+    weight: Array,
+    params: Params,
+    constraint: Constraint,
+    visible: Visible,
+    chain: ChainDraws,
+    n_steps: int = 1,
+    state: HiddenState | None = None,
+    persistent: bool = False,
+) -> tuple[Params, HiddenState]:
+    r"""Return the contrastive-divergence gradient of :math:`-\log p(X, y)` and the chain's last hidden state.
+
+    Parameters
+    ----------
+    state : HiddenState, optional
+        Where a persistent chain stands; without one the chain starts at the data.
+    persistent : bool
+        Whether to draw the hidden units once more after the last step, for the next visit.
+    """
+    if state is None:
+        state = sample_hidden(X, offsets, y, params, constraint, chain, 0)
+    for step in range(1, n_steps + 1):
+        X_model, y_model = sample_visible(state, params, visible, chain, step)
+        if step < n_steps or persistent:
+            state = sample_hidden(X_model, offsets, y_model, params, constraint, chain, step)
+    gradient = statistics(X_model, offsets, y_model, weight, params, constraint, visible)
+    gradient.add(-1.0, statistics(X, offsets, y, weight, params, constraint, visible))
+    return gradient, state
+
+
+def sample_sets(
+    sizes: Integers, params: Params, constraint: Constraint, visible: Visible, n_steps: int, seed: int
+) -> tuple[Array, Integers, Integers]:
+    """Run one block Gibbs chain a set for ``n_steps`` full steps; return the last vectors, offsets and labels."""
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+    chain = ChainDraws(seed, 0, np.arange(len(sizes)), sizes)
+    X = np.zeros((offsets[-1], len(params.b)))
+    y = (chain.per_set(0, draws.START, 1)[:, 0] * len(params.d)).astype(np.intp)
+    for step in range(n_steps):
+        state = sample_hidden(X, offsets, y, params, constraint, chain, step)
+        X, y = sample_visible(state, params, visible, chain, step)
+    return X, offsets, y

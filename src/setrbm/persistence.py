@@ -1,0 +1,135 @@
+"""Save and load: safetensors for the arrays, JSON for the rest, in one file. Nothing in it can be executed."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_safetensors
+
+FORMAT = 1
+FIELD = "setrbm"
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """What a model file holds: the estimator's kind, its description, and its arrays."""
+
+    kind: str
+    description: dict[str, Any]
+    arrays: dict[str, npt.NDArray[Any]]
+
+
+def write(path: str | os.PathLike[str], model: ModelFile) -> None:
+    """Write a model file; the old file stays whole until the new one is."""
+    header = {"format": FORMAT, "kind": model.kind, **model.description}
+    arrays = {name: np.ascontiguousarray(array) for name, array in model.arrays.items()}
+    payload = to_safetensors(arrays, metadata={FIELD: json.dumps(header, allow_nan=False)})
+    write_atomically(Path(path), payload)
+
+
+def write_atomically(path: Path, payload: bytes) -> None:
+    """Write bytes to a new file beside the path, flush it to disk, then rename it into place."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(payload)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def read(path: str | os.PathLike[str]) -> ModelFile:
+    """Read a model file, or raise ValueError saying why it is none."""
+    if not os.path.isfile(path):
+        raise FileNotFoundError(f"There is no model file {os.fspath(path)!r}.")
+    try:
+        with safe_open(path, framework="np") as file:
+            metadata = file.metadata() or {}
+            header = _header(path, metadata)
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise ValueError(
+            f"{os.fspath(path)!r} must be a model file written by save(). It is truncated, damaged or of another kind: "
+            f"{error}."
+        ) from None
+    return ModelFile(header.pop("kind"), header, arrays)
+
+
+def _header(path: str | os.PathLike[str], metadata: dict[str, str]) -> dict[str, Any]:
+    name = os.fspath(path)
+    try:
+        header = json.loads(metadata[FIELD])
+        version, _ = int(header["format"]), str(header["kind"])
+    except (KeyError, TypeError, ValueError):
+        raise ValueError(
+            f"{name!r} must be a model file written by save(). It is a safetensors file without setrbm's description."
+        ) from None
+    if version > FORMAT:
+        raise ValueError(
+            f"{name!r} was written by a newer setrbm (version {header.get('version', 'unknown')}, format {version}); "
+            f"this one reads formats up to {FORMAT}. Upgrade setrbm to load it."
+        )
+    return dict(header)
+
+
+def to_json(value: Any) -> Any:
+    """Return a setting or a result as JSON: tuples, dicts and odd numbers are marked; what JSON cannot hold is None."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return {"float": str(value)}
+    if isinstance(value, list):
+        return [to_json(item) for item in value]
+    if isinstance(value, tuple | np.ndarray):
+        return {"tuple": [to_json(item) for item in value]}
+    if isinstance(value, dict):
+        return {"pairs": [[to_json(key), to_json(item)] for key, item in value.items()]}
+    return value if isinstance(value, str | int | float | bool | None) else None
+
+
+def from_json(value: Any) -> Any:
+    """Return what ``to_json`` was given."""
+    if isinstance(value, list):
+        return [from_json(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "float" in value:
+        return float(value["float"])
+    if "tuple" in value:
+        return tuple(from_json(item) for item in value["tuple"])
+    return {from_json(key): from_json(item) for key, item in value["pairs"]}
+
+
+def encode_labels(classes: npt.NDArray[Any]) -> dict[str, Any]:
+    """Return class labels as JSON: their numpy type and their values."""
+    kind = classes.dtype.str if classes.dtype != object else "object"
+    values = classes.tolist()
+    if any(not isinstance(value, str | int | float | bool) for value in values):
+        raise ValueError("Only labels that are strings, numbers or booleans can be saved.")
+    return {"dtype": kind, "values": values}
+
+
+def decode_labels(encoded: dict[str, Any]) -> npt.NDArray[Any]:
+    """Return class labels from JSON."""
+    dtype = np.dtype(encoded["dtype"])
+    if dtype.kind not in "OUbiuf":
+        raise ValueError(f"Labels of type {dtype} are not known.")
+    return np.array(encoded["values"], dtype=dtype)

@@ -1,0 +1,91 @@
+r"""The pooled value of a set's activations, and its derivative.
+
+With :math:`a_{sj} = c_j + W_j \cdot x_s` and :math:`v = a` (xor) or :math:`v = \log\mathrm{sigm}(a)` (or):
+
+========  =====  ==========================================
+name      pool   value
+========  =====  ==========================================
+XOR, OR   soft   :math:`\log\sum_s e^{v_{sj}}`
+XOR*, OR* hard   :math:`\max_s v_{sj}`
+========  =====  ==========================================
+
+Equations (5) to (8) of ``docs/model.md``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, log_expit
+
+Array = npt.NDArray[Any]
+Constraint = Literal["xor", "or"]
+Pooling = Literal["soft", "hard"]
+
+
+def soft_pool(v: Array, offsets: npt.NDArray[np.intp]) -> tuple[Array, Array]:
+    r"""Pool by log-sum-exp over each set: at most one copy of a hidden unit is on.
+
+    .. math:: \mathrm{pool}_{kj} = \log \sum_{s \in X_k} e^{v_{sj}}, \qquad
+              \partial \mathrm{pool}_{kj} / \partial v_{sj} = e^{v_{sj} - \mathrm{pool}_{kj}}
+
+    Parameters
+    ----------
+    v : ndarray of shape (n_vectors, n_hidden)
+    offsets : ndarray of shape (n_sets + 1,)
+        Set k holds rows ``offsets[k]:offsets[k + 1]``; none is empty.
+
+    Returns
+    -------
+    pool : ndarray of shape (n_sets, n_hidden)
+    share : ndarray of shape (n_vectors, n_hidden)
+        The derivative: a softmax over each set.
+    """
+    starts, sizes = offsets[:-1], np.diff(offsets)
+    # Taking the largest term out keeps exp in range and changes nothing.
+    peak = np.maximum.reduceat(v, starts)
+    scaled = np.exp(v - np.repeat(peak, sizes, axis=0))
+    total = np.add.reduceat(scaled, starts)
+    return peak + np.log(total), scaled / np.repeat(total, sizes, axis=0)
+
+
+def hard_pool(v: Array, offsets: npt.NDArray[np.intp]) -> tuple[Array, npt.NDArray[np.intp]]:
+    r"""Pool by the maximum over each set; the first of equal vectors wins.
+
+    .. math:: \mathrm{pool}_{kj} = \max_{s \in X_k} v_{sj}
+
+    Returns
+    -------
+    pool : ndarray of shape (n_sets, n_hidden)
+    winner : ndarray of shape (n_sets, n_hidden)
+        The row of ``v`` that holds the maximum.
+    """
+    starts, sizes = offsets[:-1], np.diff(offsets)
+    peak = np.maximum.reduceat(v, starts)
+    rows = np.arange(len(v))[:, np.newaxis]
+    candidates = np.where(v == np.repeat(peak, sizes, axis=0), rows, len(v))
+    return peak, np.minimum.reduceat(candidates, starts)
+
+
+def set_pool(a: Array, offsets: npt.NDArray[np.intp], constraint: Constraint, pooling: Pooling) -> tuple[Array, Array]:
+    r"""Pool the activations of each set and give the derivative by each activation.
+
+    .. math:: \partial \mathrm{pool}_{kj} / \partial a_{sj} = \mathrm{share}_{sj} \cdot
+              \begin{cases} 1 & \text{xor} \\ \mathrm{sigm}(-a_{sj}) & \text{or} \end{cases}
+
+    with the softmax (soft) or one-hot (hard) share of each vector.
+    """
+    if pooling == "soft":
+        pool, share = soft_pool(a if constraint == "xor" else log_expit(a), offsets)
+    else:
+        # The maximum is taken of a: log sigm is monotone, but ties at 0 in floating point.
+        pool, winner = hard_pool(a, offsets)
+        share = np.zeros_like(a)
+        share[winner, np.arange(a.shape[1])] = 1.0
+        if constraint == "or":
+            pool = log_expit(pool)
+    if constraint == "or":
+        share = share * expit(-a)
+    return pool, share

@@ -1,0 +1,65 @@
+"""Scaling of raw features into the range the models are made for, fitted on training vectors only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from setrbm.bags import Bags
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """A feature-wise map x -> (x - low) * factor, clipped: to [0, 1] for dense data, to [-1, 1] for sparse.
+
+    A feature that is constant in training (or never stored) has factor 0: it can teach nothing, and its later
+    values must not enter through weights nobody trained.
+    """
+
+    low: npt.NDArray[Any]
+    factor: npt.NDArray[Any]
+    floor: float
+
+    @classmethod
+    def fit(cls, bags: Bags) -> Scaling:
+        """Measure the range of every feature over all vectors."""
+        if bags.is_sparse:
+            largest = abs(bags.X).max(axis=0).toarray().ravel()
+            return cls(np.zeros_like(largest), _inverse(largest), -1.0)
+        low = bags.X.min(axis=0)
+        with np.errstate(over="ignore"):
+            return cls(low, _inverse(bags.X.max(axis=0) - low), 0.0)
+
+    def apply(self, bags: Bags) -> Bags:
+        """Return the scaled sets; the same object where nothing changes."""
+        names = bags.feature_names
+        dtype = bags.dtype
+        if not bags.is_sparse:
+            low, factor = self.low.astype(dtype, copy=False), self.factor.astype(dtype, copy=False)
+            scaled = bags.X - low
+            scaled *= factor
+            return bags.with_vectors(np.clip(scaled, self.floor, 1.0, out=scaled), names)
+        X = bags.X
+        if (self.factor == 1.0).all() and X.nnz and X.data.max() <= 1.0 and X.data.min() >= self.floor:
+            return bags
+        if (self.low != 0.0).any():
+            # Fitted on dense data: zeros move too, so the result is dense.
+            return self.apply(bags.with_vectors(X.toarray(), names))
+        data = np.clip(X.data * self.factor.astype(dtype, copy=False)[X.indices], self.floor, 1.0)
+        return bags.with_vectors(sparse.csr_array((data, X.indices, X.indptr), shape=X.shape), names)
+
+    def undo(self, X: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return dense vectors in the raw units; constant features get their constant."""
+        span = np.divide(1.0, self.factor, out=np.zeros_like(self.factor), where=self.factor > 0)
+        return X * span + self.low
+
+
+def _inverse(span: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    with np.errstate(over="ignore"):
+        factor = np.divide(1.0, span, out=np.zeros_like(span), where=span > 0)
+    # A span too small or too large to invert is treated as constant.
+    return np.where(np.isfinite(factor), factor, 0.0).astype(span.dtype)

@@ -1,0 +1,225 @@
+"""Training schedules: epochs, orders, held-out sets, early stopping, history. Knows no engine's insides."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from setrbm import draws
+from setrbm.draws import Integers
+from setrbm.energy import Params
+from setrbm.engines.protocol import Engine, LabelledSets, Model, Session, Spec
+
+Criterion = Literal["likelihood", "error"]
+# A mean loss so many times that of guessing is no training any more.
+DIVERGED = 100.0
+NO_SETS: Integers = np.empty(0, dtype=np.intp)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long to train and what to watch.
+
+    Attributes
+    ----------
+    max_epochs : int
+    patience : int or None
+        End after so many epochs without a better held-out score; None never ends early.
+    criterion : {"likelihood", "error"}
+    first_epoch : int
+        Where the count of epochs, and with it the random choices, begins.
+    """
+
+    max_epochs: int
+    patience: int | None = None
+    criterion: Criterion = "likelihood"
+    first_epoch: int = 0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What is known after an epoch, for whoever shows it."""
+
+    epoch: int
+    max_epochs: int
+    running: int
+    loss: float
+    held_out_loss: float
+    seconds: float
+
+    @property
+    def seconds_left(self) -> float:
+        """The time to the last epoch, if none ends early."""
+        return self.seconds / self.epoch * (self.max_epochs - self.epoch)
+
+
+Report = Callable[[Progress], None]
+
+
+@dataclass
+class Outcome:
+    """One trained model."""
+
+    params: Params
+    history: dict[str, list[float]]
+    best_epoch: int
+    best_score: float
+    diverged_in: int | None
+    interrupted: bool
+
+
+@dataclass
+class _Watch:
+    """The state of one model's training: its history and its best epoch so far."""
+
+    history: dict[str, list[float]] = field(
+        default_factory=lambda: {"loss": [], "held_out_loss": [], "held_out_error": []}
+    )
+    best: tuple[float, float] = (np.inf, np.inf)
+    best_epoch: int = 0
+    diverged_in: int | None = None
+
+    @property
+    def n_epochs(self) -> int:
+        return len(self.history["loss"])
+
+    def note(self, loss: float, held_out: npt.NDArray[np.float64], criterion: Criterion, limit: float) -> bool:
+        """Write down one epoch; return whether it is the best so far."""
+        self.history["loss"].append(float(loss))
+        self.history["held_out_loss"].append(float(held_out[0]))
+        self.history["held_out_error"].append(float(held_out[1]))
+        if not loss <= limit:
+            self.diverged_in = self.n_epochs
+            return False
+        score = (held_out[0], held_out[1]) if criterion == "likelihood" else (held_out[1], held_out[0])
+        if score >= self.best:
+            return False
+        self.best, self.best_epoch = (float(score[0]), float(score[1])), self.n_epochs
+        return True
+
+    def goes_on(self, patience: int | None) -> bool:
+        if self.diverged_in is not None:
+            return False
+        return patience is None or not self.best_epoch or self.n_epochs - self.best_epoch < patience
+
+
+def train(
+    engine: Engine,
+    spec: Spec,
+    models: Sequence[Model],
+    sets: Sequence[LabelledSets],
+    training: Sequence[Integers],
+    held_out: Sequence[Integers],
+    schedule: Schedule,
+    n_jobs: int = 1,
+    report: Report | None = None,
+) -> list[Outcome]:
+    """Train models side by side, each on its own sets, and return each as it was at its best held-out score.
+
+    Parameters
+    ----------
+    sets : sequence of LabelledSets, one a model
+        The same object may stand for several models; it is then placed once.
+    training, held_out : sequence of ndarray, one a model
+        The sets to learn from, and those to watch; a model with none to watch is returned as it ended.
+    """
+    placed_once = {id(s): engine.place(s, spec) for s in sets}
+    placed = [placed_once[id(s)] for s in sets]
+    session = engine.begin(spec, models, n_jobs)
+    watches = [_Watch() for _ in models]
+    limit = DIVERGED * max(np.log(len(models[0].params.d)), 1.0)
+    begin, interrupted = time.perf_counter(), False
+    try:
+        for epoch in range(schedule.max_epochs):
+            running = np.array([watch.goes_on(schedule.patience) for watch in watches])
+            if not running.any():
+                break
+            orders = [
+                draws.order(model.seed, schedule.first_epoch + epoch, chosen, s.first) if on else NO_SETS
+                for model, chosen, s, on in zip(models, training, sets, running, strict=True)
+            ]
+            losses = session.run(placed, orders, schedule.first_epoch + epoch)
+            scores = session.score(placed, [h if on else NO_SETS for h, on in zip(held_out, running, strict=True)])
+            better = [
+                bool(on) and watch.note(loss, score, schedule.criterion, limit)
+                for watch, loss, score, on in zip(watches, losses, scores, running, strict=True)
+            ]
+            session.remember(np.array(better))
+            if report is not None:
+                seconds = time.perf_counter() - begin
+                report(_progress(epoch + 1, schedule.max_epochs, losses, scores, seconds))
+    except KeyboardInterrupt:
+        interrupted = True
+    return _outcomes(session, watches, held_out, interrupted)
+
+
+def _progress(
+    epoch: int, max_epochs: int, losses: npt.NDArray[np.float64], scores: npt.NDArray[np.float64], seconds: float
+) -> Progress:
+    running = np.isfinite(losses)
+    held_out = scores[np.isfinite(scores[:, 0]), 0]
+    return Progress(
+        epoch,
+        max_epochs,
+        int(running.sum()),
+        float(losses[running].min(initial=np.inf)),
+        float(held_out.min(initial=np.inf)),
+        seconds,
+    )
+
+
+def _outcomes(
+    session: Session, watches: Sequence[_Watch], held_out: Sequence[Integers], interrupted: bool
+) -> list[Outcome]:
+    best, last = session.params(remembered=True), session.params(remembered=False)
+    outcomes = []
+    for m, watch in enumerate(watches):
+        watched = len(held_out[m]) > 0
+        params = best[m] if watched and watch.best_epoch else last[m]
+        if not np.isfinite(params.W).all() and watch.diverged_in is None:
+            watch.diverged_in = watch.n_epochs
+        best_epoch = watch.best_epoch if watched else watch.n_epochs
+        outcomes.append(Outcome(params, watch.history, best_epoch, watch.best[0], watch.diverged_in, interrupted))
+    return outcomes
+
+
+def hold_out(y: Integers, fraction: float, seed: int, at_least_one: bool = False) -> Integers:
+    """Return the sets to keep aside: this fraction of each class, and never the whole of one.
+
+    Parameters
+    ----------
+    at_least_one : bool
+        Whether a class of two or more sets must give one even if the fraction asks for less.
+    """
+    kept = []
+    for label in np.unique(y):
+        members = np.flatnonzero(y == label)
+        wanted = round(fraction * len(members))
+        wanted = min(max(wanted, int(at_least_one)), len(members) - 1)
+        rank = draws.bits(draws.keys(seed, draws.SPLIT), members)[0]
+        kept.append(members[np.argsort(rank, kind="stable")[:wanted]])
+    return np.sort(np.concatenate(kept))
+
+
+def initial_params(
+    n_features: int, n_hidden: int, n_classes: int, init_scale: float, seed: int, dtype: npt.DTypeLike
+) -> Params:
+    """Return start parameters: W and U uniform in [-init_scale, init_scale], biases zero."""
+
+    def weights(n: int, stage: int) -> npt.NDArray[np.float64]:
+        units = np.arange(n_hidden * n)
+        u = draws.uniform(draws.keys(seed, stage), units)[0]
+        return (init_scale * (2.0 * u - 1.0)).reshape(n, n_hidden).T
+
+    return Params(
+        W=weights(n_features, draws.INIT_W),
+        U=weights(n_classes, draws.INIT_U),
+        b=np.zeros(n_features),
+        c=np.zeros(n_hidden),
+        d=np.zeros(n_classes),
+    ).astype(dtype)
