@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-Integers = npt.NDArray[np.intp]
+from setrbm._types import Floats, Integers
+
 Labels = npt.NDArray[Any]
 FrameBackend = Literal["pandas", "polars", "pyarrow"]
 
@@ -211,7 +212,7 @@ class Bags:
             raise ValueError(f"The frame must have at least one feature column besides {bag!r}. Got none.")
         if odd := [n for n in features if not (table.schema[n].is_numeric() or table.schema[n] == nw.Boolean)]:
             raise ValueError(f"Feature columns must be numeric. Got {_some(odd)} of type {table.schema[odd[0]]}.")
-        X = table.select(features).to_numpy()
+        X: Labels = table.select(features).to_numpy()
         labels = None if label is None else table[label].to_numpy()
         groups = table[bag].to_numpy()
         if labels is None:
@@ -263,7 +264,8 @@ class Bags:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The float type of the vectors."""
-        return np.dtype(self.X.dtype)
+        dtype: np.dtype[Any] = self.X.dtype
+        return dtype
 
     @property
     def is_sparse(self) -> bool:
@@ -368,7 +370,7 @@ def _as_matrix(X: Any) -> Any:
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
-def _numbers_from_objects(X: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def _numbers_from_objects(X: npt.NDArray[Any]) -> Floats:
     if X.dtype.kind == "c":
         raise ValueError("Complex data not supported: values must be real numbers.")
     try:

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Integers = npt.NDArray[np.intp]
+from setrbm._types import Floats, Integers
+
 Keys = npt.NDArray[np.uint64]
 
 # Stages: what a number is drawn for. Engines share these values.
@@ -63,7 +64,7 @@ def bits(key: Keys, units: int | Integers) -> npt.NDArray[np.uint32]:
     return _mix32(_mix32(numbers.astype(np.uint32) * np.uint32(GOLDEN32) + low) ^ high)
 
 
-def uniform(key: Keys, units: int | Integers) -> npt.NDArray[np.float64]:
+def uniform(key: Keys, units: int | Integers) -> Floats:
     """Return numbers in (0, 1), each exact in float32: odd multiples of 2**-24; shape (n_keys, n_units).
 
     Examples
@@ -72,10 +73,11 @@ def uniform(key: Keys, units: int | Integers) -> npt.NDArray[np.float64]:
     >>> bool((u > 0).all() and (u < 1).all()), round(float(u.mean()), 1)
     (True, 0.5)
     """
-    return (2.0 * (bits(key, units) >> np.uint32(9)) + 1.0) * 2.0**-24
+    odd = 2.0 * (bits(key, units) >> np.uint32(9)).astype(np.float64) + 1.0
+    return odd * 2.0**-24
 
 
-def normal(key_radius: Keys, key_angle: Keys, units: int | Integers) -> npt.NDArray[np.float64]:
+def normal(key_radius: Keys, key_angle: Keys, units: int | Integers) -> Floats:
     """Return standard normal numbers by the Box-Muller transform of two uniform ones."""
     radius = np.sqrt(-2.0 * np.log(uniform(key_radius, units)))
     return radius * np.cos(2.0 * np.pi * uniform(key_angle, units))
@@ -114,15 +116,15 @@ class ChainDraws:
         within = np.concatenate([np.arange(size) for size in self.sizes])
         return keys(self.seed, self.epoch, np.repeat(self.sets, self.sizes), step, stage, within)
 
-    def per_set(self, step: int, stage: int, units: int) -> npt.NDArray[np.float64]:
+    def per_set(self, step: int, stage: int, units: int) -> Floats:
         """Return uniform numbers of shape (n_sets, units)."""
         return uniform(keys(self.seed, self.epoch, self.sets, step, stage, 0), units)
 
-    def per_vector(self, step: int, stage: int, units: int) -> npt.NDArray[np.float64]:
+    def per_vector(self, step: int, stage: int, units: int) -> Floats:
         """Return uniform numbers of shape (n_vectors, units)."""
         return uniform(self._vector_keys(step, stage), units)
 
-    def normal_per_vector(self, step: int, units: int) -> npt.NDArray[np.float64]:
+    def normal_per_vector(self, step: int, units: int) -> Floats:
         """Return the standard normal numbers of Gaussian inputs, of shape (n_vectors, units)."""
         return normal(self._vector_keys(step, INPUT), self._vector_keys(step, INPUT_ANGLE), units)
 

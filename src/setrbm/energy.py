@@ -12,15 +12,14 @@ Functions take the flat matrix of vectors and offsets, so one call serves one se
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, log_softmax
 
-from setrbm.pooling import Array, Constraint, Pooling, set_pool
-
-Visible = Literal["binary", "gaussian"]
+from setrbm._types import Array, Constraint, Integers, Pooling, Visible
+from setrbm.pooling import set_pool
 
 
 @dataclass
@@ -79,9 +78,7 @@ def free_energy_of_pool(pool: Array, params: Params) -> Array:
     return F
 
 
-def free_energy(
-    X: Any, offsets: npt.NDArray[np.intp], params: Params, constraint: Constraint, pooling: Pooling
-) -> Array:
+def free_energy(X: Any, offsets: Integers, params: Params, constraint: Constraint, pooling: Pooling) -> Array:
     """Return the paper's F, without the terms that do not depend on y; shape (n_sets, n_classes)."""
     pool, _ = set_pool(activations(X, params), offsets, constraint, pooling)
     return free_energy_of_pool(pool, params)
@@ -100,9 +97,7 @@ def visible_term(X: Any, params: Params, visible: Visible) -> Array:
     return np.asarray(-0.5 * ((dense - params.b) ** 2).sum(axis=1))
 
 
-def log_joint(
-    X: Any, offsets: npt.NDArray[np.intp], params: Params, constraint: Constraint, visible: Visible = "binary"
-) -> Array:
+def log_joint(X: Any, offsets: Integers, params: Params, constraint: Constraint, visible: Visible = "binary") -> Array:
     r"""Return the log of the sum of exp(-E) over every allowed hidden state; shape (n_sets, n_classes).
 
     It is log p(X, y) up to the constant log Z, which is the same for all sets of one size:
@@ -137,8 +132,8 @@ def pool_gradient(pool: Array, params: Params, d_logits: Array) -> tuple[Array, 
 
 def loss_and_gradient(
     X: Any,
-    offsets: npt.NDArray[np.intp],
-    y: npt.NDArray[np.intp],
+    offsets: Integers,
+    y: Integers,
     weight: Array,
     params: Params,
     constraint: Constraint,

@@ -16,10 +16,10 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.special import log_expit
 
+from setrbm._types import Array, Constraint, Integers, Pooling
 from setrbm.bags import Bags
-from setrbm.draws import Integers
-from setrbm.energy import Array, Params, activations, free_energy_of_pool, log_posterior, pool_gradient
-from setrbm.pooling import Constraint, Pooling, set_pool
+from setrbm.energy import Params, activations, free_energy_of_pool, log_posterior, pool_gradient
+from setrbm.pooling import set_pool
 
 # How many vectors are explained at once; bounds the memory.
 CHUNK = 2048

@@ -14,9 +14,10 @@ import numpy as np
 from scipy.special import expit, log_expit, softmax
 
 from setrbm import draws
-from setrbm.draws import ChainDraws, Integers
-from setrbm.energy import Params, Visible, activations
-from setrbm.pooling import Array, Constraint, soft_pool
+from setrbm._types import Array, Constraint, Integers, Visible
+from setrbm.draws import ChainDraws
+from setrbm.energy import Params, activations
+from setrbm.pooling import soft_pool
 
 NOBODY = -1
 
@@ -38,7 +39,7 @@ class HiddenState:
 
     def target_units(self) -> Array:
         """Return which units the target sees, the sum over s of g; shape (n_sets, n_hidden)."""
-        return (self.holder != NOBODY).astype(np.float64)
+        return np.asarray(self.holder != NOBODY, dtype=np.float64)
 
 
 def hidden_probabilities(

@@ -14,18 +14,13 @@ Equations (5) to (8) of ``docs/model.md``.
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit, log_expit
 
-Array = npt.NDArray[Any]
-Constraint = Literal["xor", "or"]
-Pooling = Literal["soft", "hard"]
+from setrbm._types import Array, Constraint, Integers, Pooling
 
 
-def soft_pool(v: Array, offsets: npt.NDArray[np.intp]) -> tuple[Array, Array]:
+def soft_pool(v: Array, offsets: Integers) -> tuple[Array, Array]:
     r"""Pool by log-sum-exp over each set: at most one copy of a hidden unit is on.
 
     .. math:: \mathrm{pool}_{kj} = \log \sum_{s \in X_k} e^{v_{sj}}, \qquad
@@ -51,7 +46,7 @@ def soft_pool(v: Array, offsets: npt.NDArray[np.intp]) -> tuple[Array, Array]:
     return peak + np.log(total), scaled / np.repeat(total, sizes, axis=0)
 
 
-def hard_pool(v: Array, offsets: npt.NDArray[np.intp]) -> tuple[Array, npt.NDArray[np.intp]]:
+def hard_pool(v: Array, offsets: Integers) -> tuple[Array, Integers]:
     r"""Pool by the maximum over each set; the first of equal vectors wins.
 
     .. math:: \mathrm{pool}_{kj} = \max_{s \in X_k} v_{sj}
@@ -69,7 +64,7 @@ def hard_pool(v: Array, offsets: npt.NDArray[np.intp]) -> tuple[Array, npt.NDArr
     return peak, np.minimum.reduceat(candidates, starts)
 
 
-def set_pool(a: Array, offsets: npt.NDArray[np.intp], constraint: Constraint, pooling: Pooling) -> tuple[Array, Array]:
+def set_pool(a: Array, offsets: Integers, constraint: Constraint, pooling: Pooling) -> tuple[Array, Array]:
     r"""Pool the activations of each set and give the derivative by each activation.
 
     .. math:: \partial \mathrm{pool}_{kj} / \partial a_{sj} = \mathrm{share}_{sj} \cdot

@@ -55,7 +55,7 @@ class Scaling:
     def undo(self, X: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return dense vectors in the raw units; constant features get their constant."""
         span = np.divide(1.0, self.factor, out=np.zeros_like(self.factor), where=self.factor > 0)
-        return X * span + self.low
+        return np.asarray(X * span + self.low)
 
 
 def _inverse(span: npt.NDArray[Any]) -> npt.NDArray[Any]:

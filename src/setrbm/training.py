@@ -5,17 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from setrbm import draws
-from setrbm.draws import Integers
+from setrbm._types import Criterion, Floats, Integers
 from setrbm.energy import Params
 from setrbm.engines.protocol import Engine, LabelledSets, Model, Session, Spec
 
-Criterion = Literal["likelihood", "error"]
 # A mean loss so many times that of guessing is no training any more.
 DIVERGED = 100.0
 NO_SETS: Integers = np.empty(0, dtype=np.intp)
@@ -88,7 +86,7 @@ class _Watch:
     def n_epochs(self) -> int:
         return len(self.history["loss"])
 
-    def note(self, loss: float, held_out: npt.NDArray[np.float64], criterion: Criterion, limit: float) -> bool:
+    def note(self, loss: float, held_out: Floats, criterion: Criterion, limit: float) -> bool:
         """Write down one epoch; return whether it is the best so far."""
         self.history["loss"].append(float(loss))
         self.history["held_out_loss"].append(float(held_out[0]))
@@ -158,9 +156,7 @@ def train(
     return _outcomes(session, watches, held_out, interrupted)
 
 
-def _progress(
-    epoch: int, max_epochs: int, losses: npt.NDArray[np.float64], scores: npt.NDArray[np.float64], seconds: float
-) -> Progress:
+def _progress(epoch: int, max_epochs: int, losses: Floats, scores: Floats, seconds: float) -> Progress:
     running = np.isfinite(losses)
     held_out = scores[np.isfinite(scores[:, 0]), 0]
     return Progress(
@@ -211,10 +207,10 @@ def initial_params(
 ) -> Params:
     """Return start parameters: W and U uniform in [-init_scale, init_scale], biases zero."""
 
-    def weights(n: int, stage: int) -> npt.NDArray[np.float64]:
+    def weights(n: int, stage: int) -> Floats:
         units = np.arange(n_hidden * n)
         u = draws.uniform(draws.keys(seed, stage), units)[0]
-        return (init_scale * (2.0 * u - 1.0)).reshape(n, n_hidden).T
+        return np.asarray(init_scale * (2.0 * u - 1.0)).reshape(n, n_hidden).T
 
     return Params(
         W=weights(n_features, draws.INIT_W),

@@ -15,6 +15,7 @@ boundary without being compiled twice.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,12 +27,11 @@ import numpy as np
 import numpy.typing as npt
 
 from setrbm import draws
+from setrbm._types import Array, Constraint, Floats, Integers, Mask, Pooling
 from setrbm.bags import Bags
-from setrbm.draws import Integers
-from setrbm.energy import Array, Params
+from setrbm.energy import Params
 from setrbm.engines.protocol import LabelledSets, Model, Session, Spec
 from setrbm.engines.reference import score_free_energies
-from setrbm.pooling import Constraint, Pooling
 
 # Not blanket fastmath: its no-NaN and no-infinity flags turn log-sum-exp of -inf into NaN.
 kernel = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"})
@@ -42,7 +42,7 @@ GOLDEN32, MIX32_A, MIX32_B = np.uint32(draws.GOLDEN32), np.uint32(draws.MIX32_A)
 NOBODY = -1
 
 
-# --- random numbers: the same as draws.py -------------------------------------------------------------------------
+# --- random numbers: the same as draws.py ----------------------------------------------------------
 
 
 @kernel
@@ -81,7 +81,7 @@ def vector_key(set_key, step, stage, vector):
     return extend(extend(extend(set_key, step), stage), vector)
 
 
-# --- scalar functions -----------------------------------------------------------------------------------------------
+# --- scalar functions ------------------------------------------------------------------------------
 
 
 @kernel
@@ -98,7 +98,7 @@ def log_sigmoid(v):
     return min(v, type(v)(0)) - math.log1p(math.exp(-abs(v)))
 
 
-# --- what the kernels are handed --------------------------------------------------------------------------------------
+# --- what the kernels are handed -------------------------------------------------------------------
 
 
 class Sets(NamedTuple):
@@ -145,9 +145,9 @@ class Rates(NamedTuple):
 class Chain(NamedTuple):
     """Where the persistent chains stand; empty arrays where there are none."""
 
-    known: npt.NDArray[np.bool_]
+    known: Mask
     holder: npt.NDArray[np.int64]
-    h: npt.NDArray[np.bool_]
+    h: Mask
 
 
 class Work(NamedTuple):
@@ -163,7 +163,7 @@ class Work(NamedTuple):
     slope: Array
     units: npt.NDArray[np.int64]
     holder: npt.NDArray[np.int64]
-    h: npt.NDArray[np.bool_]
+    h: Mask
 
 
 class Steps(NamedTuple):
@@ -194,7 +194,7 @@ def new_work(largest, n_hidden, n_classes, like):
     )
 
 
-# --- one set: activations, pools, outer layer ---------------------------------------------------------------------------
+# --- one set: activations, pools, outer layer ------------------------------------------------------
 
 
 @kernel
@@ -298,7 +298,7 @@ def normalise(logits, p):
     return peak + math.log(total)
 
 
-# --- first half of a step: what one set wishes ---------------------------------------------------------------------------
+# --- first half of a step: what one set wishes -----------------------------------------------------
 
 
 @kernel
@@ -454,7 +454,7 @@ def keep_chain(rules, work, sets, t, chain):
 @kernel
 def wish_generative(
     rate, rules, weights, work, sets, t, label, epoch_key, first_set, chain, steps, row, model, model_coef
-):  # noqa: E501
+):
     """Add the contrastive-divergence step, given the activations in the scratch space."""
     size = sets.offsets[t + 1] - sets.offsets[t]
     set_key = extend(epoch_key, first_set + t)
@@ -472,7 +472,7 @@ def wish_generative(
         keep_chain(rules, work, sets, t, chain)
 
 
-# --- second half of a step: the wishes granted ---------------------------------------------------------------------------
+# --- second half of a step: the wishes granted -----------------------------------------------------
 
 
 @kernel
@@ -527,7 +527,7 @@ def apply_small(weights, steps):
         steps.c[j] = 0
 
 
-# --- whole passes ----------------------------------------------------------------------------------------------------
+# --- whole passes ----------------------------------------------------------------------------------
 
 
 @kernel
@@ -621,7 +621,7 @@ def forward_sets(sets, which, weights, is_or, is_hard, pools, F):
             F[row, y] = -F[row, y]
 
 
-# --- the engine ------------------------------------------------------------------------------------------------------
+# --- the engine ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -683,7 +683,7 @@ def forward_rows(
     def part(low: int, high: int) -> Callable[[], None]:
         return lambda: forward_sets(sets, which[low:high], weights, is_or, is_hard, pools[low:high], F[low:high])
 
-    in_threads(n_jobs, [part(low, high) for low, high in zip(bounds[:-1], bounds[1:], strict=True)])
+    in_threads(n_jobs, [part(low, high) for low, high in itertools.pairwise(bounds)])
     return pools, F
 
 
@@ -700,7 +700,7 @@ class CpuSession:
         self.remembered: list[Params | None] = [None] * len(models)
         self.chains: dict[tuple[int, int], Chain] = {}
 
-    def run(self, placed: Sequence[Placed], orders: Sequence[Integers], epoch: int) -> npt.NDArray[np.float64]:
+    def run(self, placed: Sequence[Placed], orders: Sequence[Integers], epoch: int) -> Floats:
         """Train each model on its sets in its order."""
         jobs = [lambda m=m: self._run_one(m, placed[m], orders[m], epoch) for m in range(len(self.models))]
         return np.array(in_threads(self.n_jobs, jobs))
@@ -737,7 +737,7 @@ class CpuSession:
             )
         return self.chains[m, placed.first]
 
-    def score(self, placed: Sequence[Placed], which: Sequence[Integers]) -> npt.NDArray[np.float64]:
+    def score(self, placed: Sequence[Placed], which: Sequence[Integers]) -> Floats:
         """Return each model's mean loss and mean error over its sets."""
         alone = len(self.models) == 1
         jobs = [
@@ -753,7 +753,7 @@ class CpuSession:
         _, F = forward_rows(placed.sets, chosen, self.weights[m], self.rules.is_or, self.rules.is_hard, n_jobs)
         return score_free_energies(F.astype(np.float64), placed.labels[chosen], placed.weights[chosen])
 
-    def remember(self, models: npt.NDArray[np.bool_]) -> None:
+    def remember(self, models: Mask) -> None:
         """Keep a copy of the present parameters of these models."""
         for m in np.flatnonzero(models):
             self.remembered[m] = user_params(self.weights[m])

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from setrbm._types import Array, Constraint, Floats, Integers, Mask, Pooling, Visible
 from setrbm.bags import Bags
-from setrbm.draws import Integers
-from setrbm.energy import Array, Params, Visible
-from setrbm.pooling import Constraint, Pooling
+from setrbm.energy import Params
 
 
 @dataclass(frozen=True)
@@ -52,20 +50,20 @@ class LabelledSets:
 
     bags: Bags
     y: Integers
-    weight: npt.NDArray[np.float64]
+    weight: Floats
     first: int = 0
 
 
 class Session(Protocol):
     """Models under training."""
 
-    def run(self, placed: Sequence[Any], orders: Sequence[Integers], epoch: int) -> npt.NDArray[np.float64]:
+    def run(self, placed: Sequence[Any], orders: Sequence[Integers], epoch: int) -> Floats:
         """Train each model on its placed sets in its order; return mean losses, NaN where the order is empty."""
 
-    def score(self, placed: Sequence[Any], which: Sequence[Integers]) -> npt.NDArray[np.float64]:
+    def score(self, placed: Sequence[Any], which: Sequence[Integers]) -> Floats:
         """Return each model's mean -log p(y | X) and mean error over its sets; shape (n_models, 2)."""
 
-    def remember(self, models: npt.NDArray[np.bool_]) -> None:
+    def remember(self, models: Mask) -> None:
         """Keep a copy of the present parameters of these models."""
 
     def params(self, remembered: bool) -> list[Params]:

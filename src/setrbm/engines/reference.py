@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from setrbm._types import Array, Constraint, Floats, Integers, Mask, Pooling
 from setrbm.bags import Bags
-from setrbm.draws import ChainDraws, Integers
-from setrbm.energy import Array, Params, activations, free_energy_of_pool, log_posterior, loss_and_gradient
+from setrbm.draws import ChainDraws
+from setrbm.energy import Params, activations, free_energy_of_pool, log_posterior, loss_and_gradient
 from setrbm.engines.protocol import LabelledSets, Model, Session, Spec, weighted_means
 from setrbm.gibbs import HiddenState, contrastive_divergence
-from setrbm.pooling import Constraint, Pooling, set_pool
+from setrbm.pooling import set_pool
 
 
 class ReferenceSession:
@@ -25,7 +25,7 @@ class ReferenceSession:
         self.remembered = [params.copy() for params in self.current]
         self.chains: dict[tuple[int, int], HiddenState] = {}
 
-    def run(self, placed: Sequence[LabelledSets], orders: Sequence[Integers], epoch: int) -> npt.NDArray[np.float64]:
+    def run(self, placed: Sequence[LabelledSets], orders: Sequence[Integers], epoch: int) -> Floats:
         """Train each model on its sets in its order."""
         return np.array([self._run_one(m, placed[m], orders[m], epoch) for m in range(len(self.models))])
 
@@ -73,7 +73,7 @@ class ReferenceSession:
             self.chains[m, number] = state
         return gradient
 
-    def score(self, placed: Sequence[LabelledSets], which: Sequence[Integers]) -> npt.NDArray[np.float64]:
+    def score(self, placed: Sequence[LabelledSets], which: Sequence[Integers]) -> Floats:
         """Return each model's mean loss and mean error over its sets."""
         scores = np.full((len(self.models), 2), np.nan)
         for m, (sets, chosen) in enumerate(zip(placed, which, strict=True)):
@@ -82,7 +82,7 @@ class ReferenceSession:
                 scores[m] = score_free_energies(F, sets.y[chosen], sets.weight[chosen])
         return scores
 
-    def remember(self, models: npt.NDArray[np.bool_]) -> None:
+    def remember(self, models: Mask) -> None:
         """Keep a copy of the present parameters of these models."""
         for m in np.flatnonzero(models):
             self.remembered[m] = self.current[m].copy()

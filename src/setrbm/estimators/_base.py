@@ -13,9 +13,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from setrbm import draws, energy, gibbs, persistence
+from setrbm._types import Array
 from setrbm._version import __version__
 from setrbm.bags import Bags
-from setrbm.energy import Array, Params
+from setrbm.energy import Params
 from setrbm.engines import get_engine
 from setrbm.estimators._checks import check_settings
 from setrbm.estimators._inputs import as_bags, as_codes, as_threads
@@ -30,6 +31,13 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
     letters: ClassVar[tuple[str, ...]] = ("W", "U", "b", "c", "d")
     # Whether settings may be lists of values to choose from.
     chooses: ClassVar[bool] = False
+
+    # Set by fit.
+    classes_: Array
+    history_: dict[str, list[float]]
+    seed_: int
+    n_epochs_: int
+    best_epoch_: int
 
     # --- the fitted state ---
 
@@ -60,7 +68,7 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
     def _set_scaling(self, scaling: Scaling | None) -> None:
         for name in ("low", "factor", "floor"):
             if scaling is None:
-                vars(self).pop(f"scale_{name}_", None)
+                self.__dict__.pop(f"scale_{name}_", None)
             else:
                 setattr(self, f"scale_{name}_", getattr(scaling, name))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from numbers import Integral, Real
 from typing import Any
 
@@ -36,7 +37,7 @@ def check_settings(estimator: Any) -> None:
                 raise ValueError(f"{name} must be an integer of 1 or more. Got {value!r}.")
     for name in POSITIVE + NOT_NEGATIVE:
         for value in values(getattr(estimator, name)):
-            if not isinstance(value, Real) or not np.isfinite(value) or value < 0 or (name in POSITIVE and not value):
+            if not isinstance(value, Real) or not math.isfinite(value) or value < 0 or (name in POSITIVE and not value):
                 need = "a positive number" if name in POSITIVE else "a number of 0 or more"
                 raise ValueError(f"{name} must be {need}. Got {value!r}.")
     patience = estimator.patience

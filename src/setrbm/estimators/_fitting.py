@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from setrbm import draws
+from setrbm._types import Floats, Integers
 from setrbm.bags import Bags
-from setrbm.draws import Integers
 from setrbm.energy import Params
 from setrbm.engines import get_engine
 from setrbm.engines.protocol import LabelledSets, Model, Spec
@@ -87,7 +86,7 @@ def start_of(settings: Any, sets: LabelledSets, n_classes: int, seed: int) -> Pa
     return params
 
 
-def _log_odds(mean: npt.NDArray[np.float64], n_vectors: int) -> npt.NDArray[np.float64]:
+def _log_odds(mean: Floats, n_vectors: int) -> Floats:
     """Return log(mean / (1 - mean)), with means kept off 0 and 1 by half a vector."""
     edge = 0.5 / (n_vectors + 1)
     mean = np.clip(mean, edge, 1.0 - edge)

@@ -14,8 +14,8 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d, validate_data
 
+from setrbm._types import Floats, Integers
 from setrbm.bags import Bags
-from setrbm.draws import Integers
 
 
 def is_matrix_like(item: Any) -> bool:
@@ -41,7 +41,8 @@ def as_bags(estimator: Any, X: Any, reset: bool, finite: bool = True) -> Bags:
     if finite:
         X.check_finite()
     _check_features(estimator, X, reset)
-    return X
+    bags: Bags = X
+    return bags
 
 
 def _check_features(estimator: Any, bags: Bags, reset: bool) -> None:
@@ -89,7 +90,7 @@ def as_codes(bags: Bags, y: Any, classes: npt.NDArray[Any] | None = None) -> tup
     return classes, codes
 
 
-def as_weights(bags: Bags, y: Any, sample_weight: Any, class_weight: Any) -> npt.NDArray[np.float64]:
+def as_weights(bags: Bags, y: Any, sample_weight: Any, class_weight: Any) -> Floats:
     """Return one non-negative weight a set: its sample weight times its class's."""
     weight = np.array(_check_sample_weight(sample_weight, bags, dtype=np.float64, ensure_non_negative=True))
     if class_weight is not None:

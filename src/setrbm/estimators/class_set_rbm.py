@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from setrbm import persistence
-from setrbm.draws import Integers
+from setrbm._types import Criterion, Integers
 from setrbm.engines.protocol import LabelledSets
 from setrbm.estimators._base import BaseSetRBM
 from setrbm.estimators._checks import choices_of
@@ -120,7 +120,7 @@ class ClassSetRBM(TrainableRBM):
         early_stopping: bool = True,
         validation_fraction: float = 0.2,
         patience: int | None = 50,
-        stopping: str = "likelihood",
+        stopping: Criterion = "likelihood",
         batch_size: Any = 1,
         weight_decay: Any = 0.001,
         init_scale: Any = 0.3,
@@ -214,7 +214,7 @@ random_state, verbose : as for ClassSetRBM
         max_epochs: int = 300,
         validation_fraction: float = 0.2,
         patience: int | None = 50,
-        stopping: str = "likelihood",
+        stopping: Criterion = "likelihood",
         batch_size: Any = 1,
         weight_decay: Any = 0.001,
         init_scale: Any = (0.1, 0.3, 1.0),
