@@ -664,6 +664,10 @@ def user_params(weights: Weights) -> Params:
     return Params(W.T, weights.U.copy().T, weights.b.copy(), weights.c.copy(), weights.d.copy())
 
 
+# Threads pay only above so many multiplications; starting one costs about as much.
+WORTH_A_THREAD = 1_000_000
+
+
 def in_threads(n_jobs: int, jobs: Sequence[Callable[[], Any]]) -> list[Any]:
     """Run the jobs, each releasing the GIL in its kernel; results in the order of the jobs."""
     if n_jobs == 1 or len(jobs) == 1:
@@ -678,7 +682,9 @@ def forward_rows(
     """Return pools and free energies of the chosen sets, shared out between threads by rows."""
     pools = np.empty((len(which), weights.W.shape[1]), weights.W.dtype)
     F = np.empty((len(which), len(weights.d)), weights.W.dtype)
-    bounds = np.linspace(0, len(which), min(4 * n_jobs if n_jobs > 1 else 1, len(which)) + 1).astype(int)
+    values_a_set = len(sets.values) / max(len(sets.offsets) - 1, 1)
+    n_parts = min(4 * n_jobs, int(len(which) * values_a_set * weights.W.shape[1] / WORTH_A_THREAD)) or 1
+    bounds = np.linspace(0, len(which), n_parts + 1).astype(int)
 
     def part(low: int, high: int) -> Callable[[], None]:
         return lambda: forward_sets(sets, which[low:high], weights, is_or, is_hard, pools[low:high], F[low:high])

@@ -6,6 +6,7 @@ import sys
 import time
 import warnings
 from collections.abc import Sequence
+from contextvars import ContextVar
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,9 @@ from setrbm.estimators._checks import check_settings, choices_of
 from setrbm.estimators._inputs import as_codes, as_threads, as_weights, unchanged_on_error
 from setrbm.scaling import Scaling
 from setrbm.training import NO_SETS, Outcome, Progress, Report, Schedule, hold_out, initial_params, train
+
+# Set by whoever shows progress itself, such as the command line; it then stands in for ``verbose``.
+progress_report: ContextVar[Report | None] = ContextVar("progress_report", default=None)
 
 
 def prepare(estimator: BaseSetRBM, X: Any, y: Any, sample_weight: Any, warm: bool = False) -> tuple[LabelledSets, int]:
@@ -104,7 +108,7 @@ def train_side_by_side(
 ) -> list[Outcome]:
     """Train models on the sets that have weight and are not held out, watching their score on some."""
     n, learned_from = len(models), np.setdiff1d(np.flatnonzero(sets.weight > 0), held_out)
-    report = progress_printer(estimator.verbose, type(estimator).__name__)
+    report = progress_report.get() or progress_printer(estimator.verbose, type(estimator).__name__)
     outcomes = train(
         get_engine(estimator.engine), spec, models, [sets] * n, [learned_from] * n, [watched] * n, schedule,
         as_threads(estimator.n_jobs), report,

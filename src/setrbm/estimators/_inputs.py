@@ -75,9 +75,9 @@ def as_codes(bags: Bags, y: Any, classes: npt.NDArray[Any] | None = None) -> tup
         raise ValueError("requires y to be passed, but the target y is None")
     y = column_or_1d(y, warn=True)
     check_consistent_length(bags, y)
-    check_classification_targets(y)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError("Input y contains NaN or infinity. Every set must have a label.")
+    check_classification_targets(y)
     if classes is None:
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:

@@ -59,10 +59,12 @@ class PerVector(TransformerMixin, BaseEstimator):
         """Return the new features' names where the old ones were named."""
         if not hasattr(self, "feature_names_in_") or not hasattr(self.transformer_, "get_feature_names_out"):
             return None
-        return self.transformer_.get_feature_names_out(self.feature_names_in_)
+        return self.get_feature_names_out()
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Return the names the transformer gives its outputs."""
+        if input_features is None:
+            input_features = getattr(self, "feature_names_in_", None)
         return self.transformer_.get_feature_names_out(input_features)
 
     def __sklearn_tags__(self) -> Any:

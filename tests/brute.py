@@ -1,0 +1,67 @@
+"""Brute force: the models by summing over every allowed hidden state. Slow, and obviously right."""
+
+from itertools import product
+
+import numpy as np
+
+from setrbm.energy import Params
+
+CONSTRAINTS = ["xor", "or"]
+POOLINGS = ["soft", "hard"]
+
+
+def random_params(rng, n_features, n_hidden, n_classes, scale=1.0):
+    return Params(
+        W=scale * rng.normal(size=(n_hidden, n_features)),
+        U=scale * rng.normal(size=(n_hidden, n_classes)),
+        b=scale * rng.normal(size=n_features),
+        c=scale * rng.normal(size=n_hidden),
+        d=scale * rng.normal(size=n_classes),
+    )
+
+
+def hidden_states(n_vectors, n_hidden, constraint):
+    """Every (h, g) the constraint allows; under xor, g is h itself."""
+    binary = [np.reshape(bits, (n_vectors, n_hidden)) for bits in product([0, 1], repeat=n_vectors * n_hidden)]
+    for h in binary:
+        for g in [h] if constraint == "xor" else binary:
+            if (g.sum(axis=0) <= 1).all() and (h >= g).all():
+                yield h, g
+
+
+def energy(X, y, h, g, params, visible="binary"):
+    """The energy as the paper prints it; Gaussian units have |x - b|^2 / 2 in place of -b.x."""
+    alone = -(X @ params.b).sum() if visible == "binary" else 0.5 * ((X - params.b) ** 2).sum()
+    return -params.d[y] + alone - (h @ params.c).sum() - (h * (X @ params.W.T)).sum() - (g @ params.U[:, y]).sum()
+
+
+def log_joint(X, params, constraint, visible="binary"):
+    """log sum over hidden states of exp(-E), for every class."""
+    states = list(hidden_states(len(X), len(params.c), constraint))
+    return np.array(
+        [np.log(sum(np.exp(-energy(X, y, h, g, params, visible)) for h, g in states)) for y in range(len(params.d))]
+    )
+
+
+def hidden_marginals(X, y, params, constraint):
+    """p(h = 1 | X, y) and p(g = 1 | X, y)."""
+    states = list(hidden_states(len(X), len(params.c), constraint))
+    weight = np.array([np.exp(-energy(X, y, h, g, params)) for h, g in states])
+    weight /= weight.sum()
+    return sum(w * h for w, (h, _) in zip(weight, states, strict=True)), sum(
+        w * g for w, (_, g) in zip(weight, states, strict=True)
+    )
+
+
+def visible_states(n_vectors, n_features):
+    """Every binary set of so many vectors."""
+    for bits in product([0.0, 1.0], repeat=n_vectors * n_features):
+        yield np.reshape(bits, (n_vectors, n_features))
+
+
+def joint_distribution(n_vectors, params, constraint):
+    """p(X, y | size) over every binary X and every y, with the X in order."""
+    states = list(visible_states(n_vectors, len(params.b)))
+    logs = np.array([log_joint(X, params, constraint) for X in states])
+    p = np.exp(logs - logs.max())
+    return states, p / p.sum()

@@ -1,0 +1,199 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from setrbm import Bags
+
+
+@pytest.fixture
+def X():
+    return np.arange(12.0).reshape(6, 2)
+
+
+@pytest.fixture
+def bags(X):
+    return Bags(X, [0, 1, 3, 6])
+
+
+def same(a, b):
+    dense = [m.toarray() if sparse.issparse(m) else m for m in (a.X, b.X)]
+    return (dense[0] == dense[1]).all() and (a.offsets == b.offsets).all()
+
+
+def test_list_groups_frame_sparse_and_offsets_give_the_same_bags(bags):
+    groups = ["p", "q", "q", "r", "r", "r"]
+    frame = pd.DataFrame(bags.X, columns=["x", "z"]).assign(bag=groups)
+    for other in (
+        Bags.from_list(bags.to_list()),
+        Bags.from_groups(bags.X, groups),
+        Bags.from_frame(frame),
+        Bags.from_frame(pl.from_pandas(frame)),
+        Bags.from_frame(pa.Table.from_pandas(frame)),
+        Bags.from_list([sparse.csr_array(m) for m in bags]),
+        Bags(sparse.coo_array(bags.X), bags.offsets),
+    ):
+        assert same(bags, other)
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_a_frame_there_and_back(bags, backend):
+    frame = bags.to_frame(y=["a", "b", "a"], backend=backend)
+    again, y = Bags.from_frame(frame, bag="bag", label="label")
+    assert same(bags, again)
+    assert list(y) == ["a", "b", "a"]
+    assert list(again.ids) == [0, 1, 2]
+
+
+def test_a_frame_in_any_row_order_gives_sets_by_first_appearance_with_aligned_labels():
+    frame = pl.DataFrame({"mail": ["z", "a", "z", "m", "a"], "kind": [1, 0, 1, 2, 0], "f": [1.0, 2.0, 3.0, 4.0, 5.0]})
+    bags, y = Bags.from_frame(frame, bag="mail", label="kind")
+    assert list(bags.ids) == ["z", "a", "m"]
+    assert y.tolist() == [1, 0, 2]
+    assert [m.ravel().tolist() for m in bags] == [[1.0, 3.0], [2.0, 5.0], [4.0]]
+    assert list(bags.feature_names) == ["f"]
+
+
+def test_an_array_of_three_dimensions_is_sets_of_equal_size():
+    array = np.arange(24.0).reshape(2, 3, 4)
+    bags = Bags.from_array(array)
+    assert (bags[1] == array[1]).all()
+
+
+@given(
+    groups=st.lists(st.integers(0, 5), min_size=1, max_size=30),
+    kind=st.sampled_from(["int", "str", "object"]),
+)
+def test_grouping_keeps_every_row_in_its_order(groups, kind):
+    names = {"int": np.array(groups), "str": np.array([f"g{g}" for g in groups])}.get(kind, np.array(groups, object))
+    bags = Bags.from_groups(np.arange(len(groups), dtype=float)[:, np.newaxis], names)
+    for name, matrix in zip(bags.ids, bags, strict=True):
+        assert matrix.ravel().tolist() == [i for i, g in enumerate(names) if g == name]
+
+
+def test_nothing_is_copied_that_need_not_be(X):
+    bags = Bags(X, [0, 2, 6])
+    assert np.shares_memory(bags.X, X)
+    assert np.shares_memory(bags[1], X)
+    assert np.shares_memory(bags[:1].X, X)
+    assert np.shares_memory(Bags.from_groups(X, [1, 1, 2, 2, 3, 3]).X, X)
+    assert np.shares_memory(Bags.from_array(X.reshape(2, 3, 2)).X, X)
+    matrix = sparse.csr_array(X)
+    assert np.shares_memory(Bags(matrix, [0, 6]).X.data, matrix.data)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_float_types_are_kept_and_others_become_float64(X, dtype):
+    assert Bags(X.astype(dtype), [0, 6]).dtype == dtype
+    assert Bags(sparse.csr_matrix(X.astype(dtype)), [0, 6]).dtype == dtype
+    assert Bags(X.astype(int), [0, 6]).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    "key", [[2, 0], np.array([2, 0]), slice(None, None, -2), np.array([True, False, True]), [-1, -3]]
+)
+def test_every_way_of_choosing_sets_gives_those_sets_with_their_ids(bags, key):
+    for chosen in (bags[key], bags[key, ...], bags[key, :]):
+        positions = np.arange(3)[key]
+        assert chosen.ids.tolist() == positions.tolist()
+        for matrix, k in zip(chosen, positions, strict=True):
+            assert (matrix == bags[int(k)]).all()
+
+
+def test_repeated_sets_may_be_chosen(bags):
+    assert bags[[1, 1, 1]].sizes.tolist() == [2, 2, 2]
+
+
+def test_duplicate_sparse_entries_are_summed():
+    matrix = sparse.csr_array((np.array([1.0, 2.0]), np.array([0, 0]), np.array([0, 2])), shape=(1, 1))
+    assert Bags(matrix, [0, 1]).X.data.tolist() == [3.0]
+    assert matrix.nnz == 2
+
+
+def test_bags_survive_pickling(bags):
+    assert same(pickle.loads(pickle.dumps(bags)), bags)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "message"),
+    [
+        ([0, 1, 5], r"end with the number of vectors, 6. Got 0 and 5"),
+        ([1, 6], r"begin with 0"),
+        ([0, 4, 2, 6], r"must not decrease. Got 4 then 2 at 1"),
+        ([0, 2, 2, 6], r"at least one vector. Got 1 empty of 3 sets, the first at index 1"),
+        ([0.0, 6.0], r"one-dimensional array of integers"),
+        ([], r"one-dimensional array of integers"),
+    ],
+)
+def test_offsets_that_do_not_fit_are_named(X, offsets, message):
+    with pytest.raises(ValueError, match=message):
+        Bags(X, offsets)
+
+
+def test_no_sets_are_refused(bags):
+    for make in (lambda: Bags.from_list([]), lambda: bags[[]], lambda: bags[3:], lambda: Bags(np.ones((0, 2)), [0])):
+        with pytest.raises(ValueError, match="at least one set. Got none"):
+            make()
+
+
+def test_empty_sets_in_a_list_are_named():
+    with pytest.raises(ValueError, match="Got 2 empty of 3 sets, the first at index 1"):
+        Bags.from_list([np.ones((1, 2)), np.ones((0, 2)), np.ones((0, 2))])
+    with pytest.raises(ValueError, match="Got 3 empty of 3"):
+        Bags.from_array(np.ones((3, 0, 2)))
+
+
+def test_sets_of_different_width_are_named():
+    with pytest.raises(ValueError, match="Got 2 in the first set and 3 in the set at index 1"):
+        Bags.from_list([np.ones((1, 2)), np.ones((1, 3))])
+    with pytest.raises(ValueError, match=r"Got 1 dimension\(s\) for the set at index 1"):
+        Bags.from_list([np.ones((1, 2)), np.ones(2)])
+
+
+def test_a_bag_whose_rows_carry_different_labels_is_named():
+    with pytest.raises(ValueError, match="same label. Got no in row 2 of set p, whose first vector says yes"):
+        Bags.from_groups(np.ones((3, 1)), ["p", "q", "p"], labels=["yes", "no", "no"])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_a_value_that_is_not_finite_is_found(X, value, is_sparse):
+    X[4, 1] = value
+    bags = Bags(sparse.csr_array(X) if is_sparse else X, [0, 1, 3, 6])
+    with pytest.raises(ValueError, match=r"(NaN|infinity) in the set at index 2, vector 1, feature 1"):
+        bags.check_finite()
+
+
+def test_values_whose_sum_overflows_are_finite_all_the_same():
+    Bags(np.full((4, 1), 1e308), [0, 4]).check_finite()
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (pd.DataFrame({"x": [1.0]}), "must have a column 'bag'. Got the columns 'x'"),
+        (pd.DataFrame({"bag": [1, None], "x": [1.0, 2.0]}), "'bag' must have a value in every row. Got 1 missing"),
+        (pd.DataFrame({"bag": [1], "x": ["red"]}), "must be numeric. Got 'x'"),
+        (pd.DataFrame({"bag": [1]}), "at least one feature column"),
+    ],
+)
+def test_frames_that_do_not_fit_are_told_why(frame, message):
+    with pytest.raises(ValueError, match=message):
+        Bags.from_frame(frame)
+
+
+def test_bags_refuse_to_become_an_array_and_say_what_to_do(bags):
+    with pytest.raises(TypeError, match="PerVector"):
+        np.asarray(bags)
+
+
+@pytest.mark.parametrize("key", [5, [0, 9], np.array([True]), [0.5], (0, 1)])
+def test_keys_that_name_no_set_are_refused(bags, key):
+    with pytest.raises(IndexError):
+        bags[key]

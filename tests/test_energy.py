@@ -1,0 +1,126 @@
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.special import log_expit
+
+import brute
+from brute import CONSTRAINTS, POOLINGS, random_params
+from setrbm.energy import (
+    Params,
+    free_energy,
+    log_joint,
+    log_posterior,
+    loss_and_gradient,
+    softplus,
+)
+
+SEEDS = range(5)
+ONE = np.array([0, 3])
+
+
+@pytest.fixture(params=SEEDS)
+def case(request):
+    rng = np.random.default_rng(request.param)
+    return rng.integers(0, 2, size=(3, 4)).astype(float), random_params(rng, 4, 2, 3)
+
+
+@pytest.mark.parametrize("visible", ["binary", "gaussian"])
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_the_log_joint_equals_a_sum_over_every_hidden_state(case, constraint, visible):
+    X, params = case
+    expected = brute.log_joint(X, params, constraint, visible)
+    np.testing.assert_allclose(log_joint(X, ONE, params, constraint, visible)[0], expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_the_soft_posterior_equals_a_sum_over_every_hidden_state(case, constraint):
+    X, params = case
+    logs = brute.log_joint(X, params, constraint)
+    expected = np.exp(logs - logs.max()) / np.exp(logs - logs.max()).sum()
+    posterior = np.exp(log_posterior(free_energy(X, ONE, params, constraint, "soft")))[0]
+    np.testing.assert_allclose(posterior, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_free_energy_is_the_log_joint_less_the_terms_without_y(case, constraint):
+    X, params = case
+    dropped = (X @ params.b).sum()
+    if constraint == "or":
+        dropped += softplus(X @ params.W.T + params.c).sum()
+    F = free_energy(X, ONE, params, constraint, "soft")[0]
+    np.testing.assert_allclose(-F + dropped, brute.log_joint(X, params, constraint), rtol=1e-10)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_on_sets_of_one_xor_is_the_class_rbm_and_or_has_log_sigm(case, pooling):
+    X, params = case
+    singles = np.arange(4)
+    a = X @ params.W.T + params.c
+    for constraint, pool in (("xor", a), ("or", log_expit(a))):
+        expected = -params.d - softplus(pool[:, :, np.newaxis] + params.U).sum(axis=1)
+        np.testing.assert_allclose(free_energy(X, singles, params, constraint, pooling), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_permuting_a_set_changes_nothing(case, constraint, pooling):
+    X, params = case
+    F = free_energy(X, ONE, params, constraint, pooling)
+    np.testing.assert_allclose(free_energy(X[::-1], ONE, params, constraint, pooling), F, rtol=1e-13)
+
+
+def problem(seed, n_sets=6):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 5, size=n_sets)
+    X = rng.random((sizes.sum(), 5)) * (rng.random((sizes.sum(), 5)) < 0.6)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    return X, offsets, rng.integers(0, 3, size=n_sets), rng.random(n_sets) + 0.5, random_params(rng, 5, 4, 3)
+
+
+def finite_differences(loss, params, step=1e-6):
+    gradient = params.zeros()
+    for letter in "WUbcd":
+        array, slopes = getattr(params, letter), getattr(gradient, letter)
+        for place in np.ndindex(array.shape):
+            before = array[place]
+            array[place] = before + step
+            up = loss(params)
+            array[place] = before - step
+            down = loss(params)
+            array[place] = before
+            slopes[place] = (up - down) / (2 * step)
+    return gradient
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_the_gradient_equals_finite_differences(constraint, pooling, is_sparse, seed):
+    X, offsets, y, weight, params = problem(seed)
+    data = sparse.csr_array(X) if is_sparse else X
+
+    def loss(at: Params) -> float:
+        F = free_energy(X, offsets, at, constraint, pooling)
+        return float(-log_posterior(F)[np.arange(len(y)), y] @ weight)
+
+    losses, gradient = loss_and_gradient(data, offsets, y, weight, params, constraint, pooling)
+    assert losses @ weight == pytest.approx(loss(params), rel=1e-12)
+    expected = finite_differences(loss, params)
+    for letter in "WUbcd":
+        np.testing.assert_allclose(getattr(gradient, letter), getattr(expected, letter), rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_weight_two_is_the_set_given_twice(constraint, pooling):
+    X, offsets, y, _, params = problem(0, n_sets=2)
+    twice = np.concatenate([X, X[offsets[1] :]])
+    offsets_twice = np.concatenate([offsets, [len(twice)]])
+    losses, gradient = loss_and_gradient(X, offsets, y, np.array([1.0, 2.0]), params, constraint, pooling)
+    losses_twice, again = loss_and_gradient(
+        twice, offsets_twice, np.append(y, y[1]), np.ones(3), params, constraint, pooling
+    )
+    assert losses @ [1.0, 2.0] == pytest.approx(losses_twice.sum(), rel=1e-13)
+    for letter in "WUcd":
+        np.testing.assert_allclose(getattr(gradient, letter), getattr(again, letter), rtol=1e-10, atol=1e-14)

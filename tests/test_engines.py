@@ -1,0 +1,195 @@
+import numpy as np
+import pytest
+from scipy import sparse
+
+from brute import CONSTRAINTS, POOLINGS, random_params
+from setrbm import Bags, draws
+from setrbm.engines import get_engine
+from setrbm.engines.protocol import LabelledSets, Model, Spec
+
+N_SETS, N_FEATURES, N_HIDDEN, N_CLASSES = 12, 7, 5, 3
+GENERATIVE = {
+    "discriminative": {},
+    "hybrid": {"generative": True},
+    "generative": {"generative": True, "discriminative": False},
+    "three steps": {"generative": True, "cd_steps": 3},
+    "persistent": {"generative": True, "persistent": True},
+    "gaussian": {"generative": True, "visible": "gaussian", "cd_steps": 2},
+}
+
+
+def make_sets(seed, is_sparse=False, dtype=np.float64, first=0):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 6, N_SETS)
+    X = rng.random((sizes.sum(), N_FEATURES)) * (rng.random((sizes.sum(), N_FEATURES)) < 0.6)
+    X = X.astype(dtype)
+    bags = Bags(sparse.csr_array(X) if is_sparse else X, np.concatenate([[0], np.cumsum(sizes)]))
+    return LabelledSets(bags, rng.integers(0, N_CLASSES, N_SETS), rng.random(N_SETS) + 0.5, first)
+
+
+def make_models(seed):
+    rng = np.random.default_rng(seed)
+    return [
+        Model(random_params(rng, N_FEATURES, N_HIDDEN, N_CLASSES, 0.5), 5, 0.1, 0.05, 0.01),
+        Model(random_params(rng, N_FEATURES, N_HIDDEN, N_CLASSES, 0.5), 6, 0.02, 0.01, 0.0),
+    ]
+
+
+def train(engine, spec, models, sets, n_epochs=5, n_jobs=1):
+    """Train and return losses, scores and parameters as one list of arrays."""
+    engine = get_engine(engine)
+    placed, session = [engine.place(sets, spec)] * len(models), engine.begin(spec, models, n_jobs)
+    everything = np.arange(N_SETS)
+    out = []
+    for epoch in range(n_epochs):
+        orders = [draws.order(model.seed, epoch, everything) for model in models]
+        out.append(session.run(placed, orders, epoch))
+    out.append(session.score(placed, [everything[:4]] * len(models)))
+    for params in session.params(remembered=False):
+        out.extend(getattr(params, letter) for letter in "WUbcd")
+    return out
+
+
+@pytest.mark.parametrize("batch_size", [1, 5])
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("objective", GENERATIVE)
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_cpu_equals_reference_over_whole_training_runs(constraint, pooling, objective, is_sparse, batch_size):
+    spec = Spec(constraint, pooling, batch_size=batch_size, **GENERATIVE[objective])
+    sets, models = make_sets(0, is_sparse), make_models(1)
+    for slow, fast in zip(train("reference", spec, models, sets), train("cpu", spec, models, sets), strict=True):
+        np.testing.assert_allclose(fast, slow, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("objective", ["discriminative", "hybrid"])
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_float32_is_near_float64(constraint, pooling, objective):
+    models = make_models(1)
+    results = []
+    for dtype in ("float32", "float64"):
+        spec = Spec(constraint, pooling, dtype=dtype, **GENERATIVE[objective])
+        # The same numbers in both, so that only the arithmetic differs.
+        sets = make_sets(0, dtype=np.float32)
+        results.append(train("cpu", spec, models, sets, n_epochs=3))
+    for single, double in zip(*results, strict=True):
+        assert single.dtype == double.dtype or single.dtype == np.float32
+        np.testing.assert_allclose(single, double, rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("objective", GENERATIVE)
+def test_any_number_of_threads_gives_the_same_model_to_the_bit(objective):
+    spec = Spec("or", "soft", **GENERATIVE[objective])
+    sets, models = make_sets(0), make_models(1)
+    for one, three in zip(
+        train("cpu", spec, models, sets, n_jobs=1), train("cpu", spec, models, sets, n_jobs=3), strict=True
+    ):
+        np.testing.assert_array_equal(one, three)
+
+
+@pytest.mark.parametrize("engine", ["reference", "cpu"])
+def test_models_trained_side_by_side_are_those_trained_alone(engine):
+    spec = Spec("xor", "soft", generative=True, batch_size=2)
+    sets, models = make_sets(2), make_models(3)
+    together = train(engine, spec, models, sets)
+    alone = train(engine, spec, models[1:], sets)
+    np.testing.assert_array_equal(together[-5], alone[-5])
+
+
+@pytest.mark.parametrize("objective", ["hybrid", "persistent"])
+@pytest.mark.parametrize("engine", ["reference", "cpu"])
+def test_how_a_stream_is_cut_into_shards_changes_nothing(engine, objective):
+    whole, spec = make_sets(4), Spec("or", "soft", **GENERATIVE[objective])
+    cut = 5
+    shards = [
+        LabelledSets(whole.bags[:cut], whole.y[:cut], whole.weight[:cut], 0),
+        LabelledSets(whole.bags[cut:], whole.y[cut:], whole.weight[cut:], cut),
+    ]
+    engine = get_engine(engine)
+    models = make_models(1)[:1]
+    one, two = engine.begin(spec, models, 1), engine.begin(spec, models, 1)
+    for epoch in range(3):
+        one.run([engine.place(whole, spec)], [np.arange(N_SETS)], epoch)
+        for shard in shards:
+            two.run([engine.place(shard, spec)], [np.arange(len(shard.y))], epoch)
+    np.testing.assert_array_equal(one.params(False)[0].W, two.params(False)[0].W)
+
+
+@pytest.mark.parametrize("engine", ["reference", "cpu"])
+def test_an_empty_order_leaves_a_model_alone(engine):
+    engine, spec, models = get_engine(engine), Spec(), make_models(0)
+    session, placed = engine.begin(spec, models, 1), engine.place(make_sets(0), spec)
+    losses = session.run([placed] * 2, [np.arange(3), np.empty(0, dtype=int)], 0)
+    assert np.isfinite(losses[0])
+    assert np.isnan(losses[1])
+    np.testing.assert_array_equal(session.params(False)[1].W, models[1].params.W)
+    assert (session.params(False)[0].W != models[0].params.W).any()
+
+
+@pytest.mark.parametrize("engine", ["reference", "cpu"])
+def test_remembered_parameters_stay_as_they_were(engine):
+    engine, spec, models = get_engine(engine), Spec(), make_models(0)
+    session, placed = engine.begin(spec, models, 1), engine.place(make_sets(0), spec)
+    everything = [np.arange(N_SETS)] * 2
+    session.run([placed] * 2, everything, 0)
+    session.remember(np.array([True, False]))
+    kept = session.params(remembered=True)[0].copy()
+    session.run([placed] * 2, everything, 1)
+    np.testing.assert_array_equal(session.params(remembered=True)[0].W, kept.W)
+    assert (session.params(remembered=False)[0].W != kept.W).any()
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_forward_is_the_same_in_both_engines(constraint, pooling, is_sparse, n_jobs):
+    sets, params = make_sets(5, is_sparse), make_models(6)[0].params
+    slow = get_engine("reference").forward(params, sets.bags, constraint, pooling, 1)
+    fast = get_engine("cpu").forward(params, sets.bags, constraint, pooling, n_jobs)
+    for a, b in zip(slow, fast, strict=True):
+        np.testing.assert_allclose(b, a, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("engine", ["reference", "cpu"])
+@pytest.mark.parametrize("size", [1, 10_000])
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_activations_of_ten_thousand_give_no_nan_and_no_overflow(constraint, pooling, size, engine, dtype):
+    params = random_params(np.random.default_rng(0), 2, 4, 3)
+    params.W[:] = [[1e4, 0.0], [-1e4, 0.0], [0.0, 1e4], [1e4, -1e4]]
+    X = np.tile(np.array([[1.0, 0.0], [0.0, 1.0]], dtype=dtype), (size, 1))[:size]
+    spec = Spec(constraint, pooling, generative=True, dtype=np.dtype(dtype).name)
+    engine = get_engine(engine)
+    sets = LabelledSets(Bags(X, [0, size]), np.array([1]), np.ones(1))
+    session = engine.begin(spec, [Model(params, 0, 1e-3, 1e-6)], 1)
+    placed = [engine.place(sets, spec)]
+    assert np.isfinite(session.run(placed, [np.zeros(1, dtype=int)], 0)).all()
+    assert np.isfinite(session.score(placed, [np.zeros(1, dtype=int)])).all()
+    for letter in "WUbcd":
+        assert np.isfinite(getattr(session.params(False)[0], letter)).all()
+    for part in engine.forward(params.astype(dtype), sets.bags, constraint, pooling, 1):
+        assert np.isfinite(part).all()
+
+
+def test_the_kernels_draw_the_same_numbers_as_draws():
+    cpu = pytest.importorskip("setrbm.engines.cpu")
+    set_key = draws.keys(3, 4, 5)[0]
+    for vector in (0, 7):
+        key = cpu.vector_key(set_key, 2, draws.INPUT, vector)
+        expected = draws.uniform(draws.keys(3, 4, 5, 2, draws.INPUT, vector), 1000)[0]
+        assert [cpu.uniform(key, unit) for unit in range(1000)] == expected.tolist()
+
+
+def test_strong_decay_folds_its_scale_without_changing_the_model():
+    spec, sets = Spec("xor", "soft"), make_sets(0)
+    models = [Model(make_models(1)[0].params, 1, 0.5, 0.0, 0.9)]
+    for slow, fast in zip(train("reference", spec, models, sets), train("cpu", spec, models, sets), strict=True):
+        np.testing.assert_allclose(fast, slow, rtol=0, atol=1e-10)
+
+
+def test_an_unknown_engine_is_named():
+    with pytest.raises(ValueError, match="engine must be one of 'auto', 'reference', 'cpu'. Got 'tpu'"):
+        get_engine("tpu")

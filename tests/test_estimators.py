@@ -1,0 +1,448 @@
+import re
+import signal
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from scipy.special import logsumexp
+
+from brute import CONSTRAINTS, POOLINGS, visible_states
+from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV
+from setrbm.datasets import load_musk1
+from setrbm.energy import free_energy
+
+RNG = np.random.default_rng(0)
+OBJECTIVES = ["discriminative", "generative", "hybrid"]
+
+
+def easy(n_sets=40, n_features=6, seed=0, low=0.0, high=1.0):
+    """Sets of 1 to 5 vectors; those of class 1 hold one vector with a large first feature."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 6, n_sets)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    X = rng.random((offsets[-1], n_features)) * 0.6
+    y = np.arange(n_sets) % 2
+    X[offsets[:-1][y == 1], 0] = 1.0
+    return Bags(low + (high - low) * X, offsets), y
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_dense_csr_frame_list_and_rows_give_the_same_model(constraint, pooling, objective):
+    bags, y = easy(20)
+    model = ClassSetRBM(5, constraint=constraint, pooling=pooling, objective=objective, max_epochs=4, random_state=0)
+    # Sparse data are scaled by their largest absolute value, so take data where both scalings agree.
+    X = bags.X.copy()
+    X[0], X[1] = 0.0, 1.0
+    bags = Bags(X, bags.offsets)
+    names = [f"f{i}" for i in range(6)]
+    frame = pd.DataFrame(X, columns=names).assign(bag=np.repeat(np.arange(20), bags.sizes))
+    expected = model.fit(bags, y).predict_proba(bags)
+    for other in (Bags(sparse.csr_array(X), bags.offsets), Bags.from_frame(frame), bags.to_list()):
+        np.testing.assert_allclose(model.fit(other, y).predict_proba(other), expected, rtol=0, atol=1e-12)
+
+
+def test_an_array_of_three_dimensions_and_its_bags_are_the_same():
+    X, y = RNG.random((10, 3, 4)), np.arange(10) % 2
+    model = ClassSetRBM(5, max_epochs=3, random_state=0)
+    np.testing.assert_array_equal(model.fit(X, y).W_, model.fit(Bags.from_array(X), y).W_)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_xor_on_sets_of_one_is_the_class_rbm(pooling):
+    X, y = RNG.random((30, 4)), np.arange(30) % 3
+    settings = {"n_hidden": 5, "max_epochs": 5, "random_state": 0}
+    sets = ClassSetRBM(pooling=pooling, **settings).fit(X, y)
+    vectors = ClassRBM(**settings).fit(X, y)
+    np.testing.assert_allclose(sets.predict_proba(X), vectors.predict_proba(X), rtol=1e-10)
+
+
+def test_the_class_rbm_refuses_sets_and_names_the_alternatives():
+    with pytest.raises(ValueError, match=r"single vectors. Got a set of \d at index \d+. Use ClassSetRBM"):
+        ClassRBM().fit(*easy())
+
+
+@pytest.mark.parametrize("engine", ["cpu", "reference"])
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_same_seed_gives_the_same_model_and_another_seed_another(objective, engine):
+    bags, y = easy()
+    make = lambda seed, n_jobs: (  # noqa: E731
+        ClassSetRBM(5, objective=objective, max_epochs=3, random_state=seed, engine=engine, n_jobs=n_jobs)
+        .fit(bags, y)
+        .W_
+    )
+    np.testing.assert_array_equal(make(0, 1), make(0, 2))
+    assert (make(0, 1) != make(1, 1)).any()
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_both_engines_give_the_same_model(objective):
+    bags, y = easy()
+    fast, slow = (
+        ClassSetRBM(5, objective=objective, max_epochs=6, random_state=0, engine=engine).fit(bags, y)
+        for engine in ("cpu", "reference")
+    )
+    np.testing.assert_allclose(fast.W_, slow.W_, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(fast.predict_proba(bags), slow.predict_proba(bags), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("span", [(0.0, 1.0), (-1e6, 1e6), (0.0, 1e-7), (1e9, 1e9 + 1)])
+@pytest.mark.parametrize("objective", ["discriminative", "hybrid"])
+def test_defaults_learn_from_raw_data_of_any_range(span, objective):
+    bags, y = easy(100, low=span[0], high=span[1])
+    new, truth = easy(100, seed=9, low=span[0], high=span[1])
+    assert ClassSetRBM(objective=objective, random_state=0).fit(bags, y).score(new, truth) > 0.9
+
+
+@pytest.mark.parametrize("model", [ClassSetRBM(random_state=0), ClassSetRBMCV(random_state=0)])
+def test_a_fit_of_four_tiny_sets_works(model):
+    X, y = [np.eye(2), np.eye(2)[:1], 1 - np.eye(2), np.ones((1, 2))], [0, 0, 1, 1]
+    assert model.fit(X, y).score(X, y) >= 0.5
+    assert model.predict_proba(X).shape == (4, 2)
+    assert model.fit(X[1:3], y[1:3]).predict(X[1:3]).shape == (2,)
+
+
+def test_float32_stays_float32():
+    bags, y = easy()
+    bags = bags.with_vectors(bags.X.astype(np.float32))
+    model = ClassSetRBM(5, max_epochs=2, objective="hybrid").fit(bags, y)
+    assert {getattr(model, f"{letter}_").dtype for letter in "WUbcd"} == {np.dtype(np.float32)}
+    assert model.transform(bags).dtype == np.float32
+
+
+def test_assigned_letters_change_predictions():
+    bags, y = easy()
+    model = ClassSetRBM(5, max_epochs=2, scale=None, pooling="soft", random_state=0).fit(bags, y)
+    model.W_ = model.W_ * 0.0
+    model.U_ = np.zeros((5, 2))
+    model.d_ = np.array([0.0, np.log(3.0)])
+    np.testing.assert_allclose(model.predict_proba(bags), np.tile([0.25, 0.75], (40, 1)), rtol=1e-12)
+    model.U_[0, 0] = 5.0
+    expected = free_energy(bags.X, bags.offsets, model._params(), "xor", "soft")
+    np.testing.assert_allclose(model.free_energy(bags), expected, rtol=1e-12)
+    model.d_ = np.zeros(3)
+    with pytest.raises(ValueError, match=r"d_ must have shape \(2,\). Got \(3,\)"):
+        model.predict(bags)
+
+
+def test_partial_fit_continues_and_fit_of_so_many_epochs_is_the_same():
+    bags, y = easy()
+    settings = {"n_hidden": 5, "random_state": 0}
+    whole = ClassSetRBM(**settings, max_epochs=3, early_stopping=False).fit(bags, y)
+    parts = ClassSetRBM(**settings)
+    for _ in range(3):
+        assert parts.partial_fit(bags, y, classes=[0, 1]) is parts
+    np.testing.assert_allclose(parts.W_, whole.W_, rtol=0, atol=1e-14)
+    assert parts.n_epochs_ == 3
+    assert parts.history_["loss"] == pytest.approx(whole.history_["loss"])
+
+
+def test_partial_fit_says_what_is_wrong_with_classes():
+    bags, y = easy()
+    with pytest.raises(ValueError, match="classes must be passed on the first call"):
+        ClassSetRBM().partial_fit(bags, y)
+    model = ClassSetRBM(5).partial_fit(bags, y, classes=[0, 1, 2])
+    assert model.predict_proba(bags).shape == (40, 3)
+    with pytest.raises(ValueError, match=r"must be those of the first call, \[0, 1, 2\]"):
+        model.partial_fit(bags, y, classes=[0, 1])
+    with pytest.raises(ValueError, match=r"only the classes \[0, 1, 2\]. Got 7 at index 0"):
+        model.partial_fit(bags, np.full(40, 7))
+
+
+def test_warm_start_goes_on_where_it_was():
+    bags, y = easy()
+    settings = {"n_hidden": 5, "random_state": 0, "early_stopping": False}
+    whole = ClassSetRBM(**settings, max_epochs=5).fit(bags, y)
+    warm = ClassSetRBM(**settings, max_epochs=2, warm_start=True).fit(bags, y)
+    warm.set_params(max_epochs=3).fit(bags, y)
+    np.testing.assert_allclose(warm.W_, whole.W_, rtol=0, atol=1e-14)
+    assert warm.n_epochs_ == 5
+
+
+def test_weights_of_zero_are_the_sets_left_out():
+    bags, y = easy()
+    weight = np.ones(40)
+    weight[::4] = 0.0
+    model = ClassSetRBM(5, max_epochs=1, early_stopping=False, random_state=0, scale=None)
+    with_zero = model.fit(bags, y, sample_weight=weight)
+    assert np.isfinite(with_zero.W_).all()
+    loss = with_zero.history_["loss"][0]
+    bags.X[bags.offsets[0] : bags.offsets[1]] = 0.123
+    assert model.fit(bags, y, sample_weight=weight).history_["loss"][0] == loss
+
+
+def test_balanced_class_weights_raise_the_rare_class():
+    rng = np.random.default_rng(0)
+    X, y = rng.random((200, 2, 3)), np.repeat([0, 1], [180, 20])
+    plain = ClassSetRBM(10, random_state=0).fit(X, y).predict_proba(X)[:, 1].mean()
+    balanced = ClassSetRBM(10, random_state=0, class_weight="balanced").fit(X, y).predict_proba(X)[:, 1].mean()
+    assert balanced > plain + 0.2
+
+
+def test_weight_decay_shrinks_the_weights():
+    bags, y = easy()
+    norms = [
+        np.linalg.norm(ClassSetRBM(5, weight_decay=decay, random_state=0, early_stopping=False).fit(bags, y).W_)
+        for decay in (0.0, 0.01, 0.1)
+    ]
+    assert norms[0] > norms[1] > norms[2]
+
+
+def test_cv_chooses_the_best_held_out_score_and_refits_on_all_sets():
+    bags, y = easy(60)
+    model = ClassSetRBMCV(5, learning_rate=(1e-5, 0.1), init_scale=0.3, max_epochs=30, random_state=0).fit(bags, y)
+    assert model.best_params_ == {"learning_rate": 0.1}
+    assert model.best_score_ == min(model.results_["score"])
+    chosen = model.results_["best_epoch"][model.results_["score"].index(model.best_score_)]
+    assert model.n_epochs_ == chosen
+    again = ClassSetRBM(
+        5, learning_rate=0.1, init_scale=0.3, weight_decay=model.weight_decay, max_epochs=chosen,
+        early_stopping=False, random_state=0,
+    ).fit(bags, y)  # fmt: skip
+    np.testing.assert_array_equal(model.W_, again.W_)
+
+
+def test_cv_without_refit_is_the_paper_s_way():
+    bags, y = easy(60)
+    settings = {"max_epochs": 30, "patience": 5, "init_scale": 0.3, "learning_rate": 0.1, "random_state": 0}
+    kept = ClassSetRBMCV(5, refit=False, **settings).fit(bags, y)
+    alone = ClassSetRBM(5, **settings).fit(bags, y)
+    np.testing.assert_array_equal(kept.W_, alone.W_)
+
+
+def test_cv_chooses_among_models_of_different_shape():
+    bags, y = easy()
+    model = ClassSetRBMCV(
+        (3, 5), constraint=("xor", "or"), pooling=("soft", "hard"), learning_rate=0.05, init_scale=0.3, max_epochs=3
+    ).fit(bags, y)
+    assert set(model.best_params_) == {"n_hidden", "constraint", "pooling"}
+    assert len(model.results_["score"]) == 8
+    assert model.W_.shape[0] == model.best_params_["n_hidden"]
+    expected = free_energy(
+        model._scaled(bags).X, bags.offsets, model._params(), model.best_params_["constraint"],
+        model.best_params_["pooling"],
+    )  # fmt: skip
+    np.testing.assert_allclose(model.free_energy(bags), expected, rtol=1e-10)
+
+
+def test_cv_survives_candidates_that_diverge_and_says_which():
+    bags, y = easy()
+    model = ClassSetRBMCV(5, learning_rate=(0.1, 1e9), init_scale=0.3, max_epochs=5, random_state=0).fit(bags, y)
+    assert model.results_["diverged"] == [False, True]
+    with pytest.raises(ValueError, match="must not diverge"):
+        ClassSetRBMCV(5, learning_rate=(1e9, 1e10), init_scale=0.3).fit(bags, y)
+
+
+def test_samples_have_the_asked_sizes_the_units_of_the_data_and_known_labels():
+    bags, y = easy(60, low=-5.0, high=3.0)
+    labels = np.array(["no", "yes"])[y]
+    model = ClassSetRBM(20, objective="generative", generative_learning_rate=0.01, random_state=0).fit(bags, labels)
+    drawn, classes = model.sample([1, 4, 2] * 20, n_steps=50, random_state=0)
+    assert drawn.sizes.tolist() == [1, 4, 2] * 20
+    assert set(classes) <= {"no", "yes"}
+    assert drawn.X.min() >= bags.X.min()
+    assert drawn.X.max() <= bags.X.max()
+    again, _ = model.sample([1, 4, 2] * 20, n_steps=50, random_state=0)
+    np.testing.assert_array_equal(drawn.X, again.X)
+    with pytest.raises(ValueError, match="sizes must be positive integers"):
+        model.sample([0, 2])
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_generative_learning_raises_the_exact_likelihood_of_the_data(constraint, persistent):
+    rng = np.random.default_rng(0)
+    # Two kinds of vectors, one a class, with one input in twenty flipped.
+    y = np.arange(200) % 2
+    X = np.repeat(np.where(y[:, np.newaxis] == 1, [1, 1, 0, 0], [0, 0, 1, 1]), 2, axis=0)
+    bags = Bags(np.where(rng.random(X.shape) < 0.05, 1 - X, X).astype(float), np.arange(201) * 2)
+    every_set = Bags.from_array(list(visible_states(2, 4)))
+    model = ClassSetRBM(
+        8, constraint=constraint, pooling="soft", objective="generative", generative_learning_rate=0.05,
+        persistent=persistent, max_epochs=150, early_stopping=False, random_state=0,
+    ).fit(bags, y)  # fmt: skip
+    log_z = logsumexp(model.log_joint(every_set))
+    likelihood = (model.log_joint(bags)[np.arange(200), y] - log_z).mean()
+    independent, exact = 9 * np.log(0.5), np.log(0.5) + 8 * (0.05 * np.log(0.05) + 0.95 * np.log(0.95))
+    # From guessing every bit (-6.2) more than half of the way to the truth (-2.3).
+    assert likelihood > (independent + exact) / 2
+    assert likelihood < exact + 0.5
+    drawn, labels = model.sample(np.full(300, 2), n_steps=100, random_state=0)
+    kind = drawn.X.reshape(300, 2, 4)[:, :, :2].mean(axis=(1, 2)) > 0.5
+    assert (kind == labels).mean() > 0.8
+
+
+def test_hidden_probabilities_have_one_row_a_vector():
+    bags, y = easy()
+    model = ClassSetRBM(5, max_epochs=2, random_state=0).fit(bags, y)
+    h = model.hidden_probabilities(bags, y)
+    assert h.shape == (bags.n_vectors, 5)
+    # Under xor at most one copy of a unit is on.
+    assert (np.add.reduceat(h, bags.offsets[:-1]) <= 1 + 1e-12).all()
+
+
+def test_only_soft_pooling_has_a_joint():
+    bags, y = easy()
+    model = ClassSetRBM(5, max_epochs=2).fit(bags, y)
+    with pytest.raises(ValueError, match="log_joint must have pooling='soft'"):
+        model.log_joint(bags)
+    soft = ClassSetRBM(5, pooling="soft", max_epochs=2).fit(bags, y)
+    joint = soft.log_joint(bags)
+    np.testing.assert_allclose(
+        joint - joint[:, [0]], -(soft.free_energy(bags) - soft.free_energy(bags)[:, [0]]), rtol=0, atol=1e-9
+    )
+
+
+def test_progress_is_shown_when_asked(capsys):
+    bags, y = easy()
+    ClassSetRBM(5, max_epochs=3, verbose=2).fit(bags, y)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 3
+    assert re.match(
+        r"\[ClassSetRBM\] epoch 3/3: loss \d\.\d+, held out \d\.\d+ \(.* s, at most 0.0 s left\)", lines[-1]
+    )
+    ClassSetRBM(5, max_epochs=3).fit(bags, y)
+    assert capsys.readouterr().err == ""
+
+
+def test_ctrl_c_keeps_the_best_parameters_so_far():
+    bags, y = easy(200)
+    model = ClassSetRBM(100, max_epochs=100_000, patience=None, random_state=0)
+    timer = threading.Timer(1.5, lambda: signal.raise_signal(signal.SIGINT))
+    timer.start()
+    begin = time.perf_counter()
+    with pytest.warns(UserWarning, match=r"interrupted in epoch \d+ of 100000; the best parameters so far are kept"):
+        model.fit(bags, y)
+    assert time.perf_counter() - begin < 20
+    assert model.score(bags, y) > 0.8
+
+
+# --- bad input ---
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_values_that_are_not_finite_are_refused_in_fit_and_predict(value):
+    bags, y = easy()
+    model = ClassSetRBM(5, max_epochs=1).fit(bags, y)
+    X = bags.X.copy()
+    X[3, 2] = value
+    bad = Bags(X, bags.offsets)
+    for call in (lambda: ClassSetRBM().fit(bad, y), lambda: model.predict(bad)):
+        with pytest.raises(ValueError, match=r"must be finite. Got 1 .* set at index \d, vector \d, feature 2"):
+            call()
+
+
+def test_one_class_only_is_refused():
+    bags, _ = easy()
+    with pytest.raises(ValueError, match="at least two classes. Got 1 class: 7"):
+        ClassSetRBM().fit(bags, np.full(40, 7))
+    weight = np.zeros(40)
+    weight[::2] = 1.0
+    with pytest.raises(ValueError, match="whose weight is not zero"):
+        ClassSetRBM().fit(bags, np.arange(40) % 2, sample_weight=weight)
+
+
+def test_another_number_of_features_is_refused():
+    bags, y = easy()
+    model = ClassSetRBM(5, max_epochs=1).fit(bags, y)
+    with pytest.raises(ValueError, match="X has 3 features, but ClassSetRBM is expecting 6"):
+        model.predict(Bags(np.ones((2, 3)), [0, 2]))
+
+
+def test_other_feature_names_are_refused():
+    X, y = RNG.random((4, 2)), [0, 1]
+    model = ClassSetRBM(5, max_epochs=1).fit(Bags(X, [0, 2, 4], feature_names=["a", "b"]), y)
+    with pytest.raises(ValueError, match="Got 'b' at position 0 where fit had 'a'"):
+        model.predict(Bags(X, [0, 2, 4], feature_names=["b", "a"]))
+
+
+def test_lengths_that_differ_are_refused():
+    bags, y = easy()
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        ClassSetRBM().fit(bags, y[:-1])
+
+
+@pytest.mark.parametrize("objective", ["generative", "hybrid"])
+def test_values_outside_zero_and_one_are_refused_for_binary_units_without_scaling(objective):
+    bags, y = easy(low=-1.0, high=2.0)
+    with pytest.raises(ValueError, match=r"must lie in \[0, 1\].*Got \d+ outside, from -0.99.* to 2"):
+        ClassSetRBM(objective=objective, scale=None).fit(bags, y)
+    model = ClassSetRBM(5, objective=objective, scale=None, visible="gaussian", max_epochs=2)
+    assert np.isfinite(model.fit(bags, y).W_).all()
+    with pytest.raises(ValueError, match=r"must lie in \[0, 1\]"):
+        ClassSetRBMCV(objective=("discriminative", objective), scale=None).fit(bags, y)
+
+
+def test_divergence_is_said_at_once():
+    bags, y = easy()
+    model = ClassSetRBM(learning_rate=1e8, max_epochs=1_000_000, patience=None)
+    begin = time.perf_counter()
+    with pytest.raises(ValueError, match=r"must not diverge. Got a mean loss of .* in epoch [12] .*Lower the learning"):
+        model.fit(bags, y)
+    assert time.perf_counter() - begin < 10
+
+
+@pytest.mark.parametrize(
+    "break_it",
+    [
+        lambda m, bags, y: m.fit(bags, np.zeros(40)),
+        lambda m, bags, y: m.fit(bags.with_vectors(np.full((bags.n_vectors, 3), np.nan)), y),
+        lambda m, bags, y: m.set_params(learning_rate=1e9).fit(bags.with_vectors(bags.X[:, :3]), y),
+        lambda m, bags, y: m.fit(np.ones((4, 2)), ["a", "b", "a"]),
+        lambda m, bags, y: m.partial_fit(bags, np.full(40, 9)),
+    ],
+    ids=["one class", "nan", "divergence", "length", "partial_fit"],
+)
+def test_a_failed_fit_leaves_a_fitted_estimator_usable(break_it):
+    bags, y = easy()
+    model = ClassSetRBM(5, max_epochs=2, random_state=0).fit(bags, y)
+    before = model.predict_proba(bags)
+    with pytest.raises(ValueError, match=r"."):
+        break_it(model, bags, y)
+    np.testing.assert_array_equal(model.predict_proba(bags), before)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"constraint": "and"}, "constraint must be one of 'xor', 'or'. Got 'and'"),
+        ({"pooling": "max"}, "pooling must be one of 'soft', 'hard'. Got 'max'"),
+        ({"objective": "both"}, "objective must be one of"),
+        ({"visible": "poisson"}, "visible must be one of"),
+        ({"scale": "standard"}, "scale must be one of 'auto', None"),
+        ({"n_hidden": 0}, "n_hidden must be an integer of 1 or more. Got 0"),
+        ({"n_hidden": 2.5}, "n_hidden must be an integer"),
+        ({"learning_rate": 0.0}, "learning_rate must be a positive number. Got 0.0"),
+        ({"learning_rate": (0.1, 0.2)}, "learning_rate must be a positive number. Got"),
+        ({"weight_decay": -1.0}, "weight_decay must be a number of 0 or more. Got -1.0"),
+        ({"init_scale": np.nan}, "init_scale must be a number of 0 or more"),
+        ({"validation_fraction": 1.0}, "validation_fraction must lie between 0 and 1"),
+        ({"patience": 0}, "patience must be None or an integer of 1 or more"),
+        ({"engine": "tpu"}, "engine must be one of"),
+        ({"n_jobs": 0}, "n_jobs must not be 0"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_named(settings, message):
+    bags, y = easy()
+    with pytest.raises(ValueError, match=message):
+        ClassSetRBM(**settings).fit(bags, y)
+
+
+def test_cv_checks_every_choice():
+    bags, y = easy()
+    with pytest.raises(ValueError, match="learning_rate must be a positive number. Got -0.1"):
+        ClassSetRBMCV(learning_rate=(0.1, -0.1)).fit(bags, y)
+
+
+def test_musk1_is_what_its_page_says():
+    bags, y = load_musk1()
+    assert bags.shape == (92, 166)
+    assert bags.n_vectors == 476
+    assert (bags.sizes.min(), bags.sizes.max()) == (2, 40)
+    assert np.bincount(y).tolist() == [45, 47]
+    assert (bags.X.min(), bags.X.max()) == (-348, 336)
+    assert (bags.X.round() == bags.X).all()

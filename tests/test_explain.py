@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.special import log_softmax
+
+from brute import CONSTRAINTS, POOLINGS, random_params
+from setrbm import Bags, ClassSetRBM
+from setrbm.energy import free_energy, log_posterior
+from setrbm.explain import explain, pools_without_each
+
+SIZES = [1, 2, 5, 3]
+
+
+@pytest.fixture(params=[False, True], ids=["dense", "sparse"])
+def bags(request):
+    rng = np.random.default_rng(0)
+    X = rng.random((sum(SIZES), 6)) * (rng.random((sum(SIZES), 6)) < 0.7)
+    return Bags(sparse.csr_array(X) if request.param else X, np.concatenate([[0], np.cumsum(SIZES)]))
+
+
+@pytest.fixture
+def params():
+    return random_params(np.random.default_rng(1), 6, 5, 3)
+
+
+def posterior(X, params, constraint, pooling):
+    return log_posterior(free_energy(X, np.array([0, X.shape[0]]), params, constraint, pooling))[0]
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_the_drop_is_what_leaving_a_vector_out_costs(bags, params, constraint, pooling):
+    y = np.array([0, 1, 2, 1])
+    drop, alone, _, _ = explain(bags, y, params, constraint, pooling)
+    row = 0
+    for X, label in zip(bags, y, strict=True):
+        whole = posterior(X, params, constraint, pooling)[label]
+        for s in range(X.shape[0]):
+            rest = np.delete(np.arange(X.shape[0]), s)
+            # A set of one falls back to softmax(d).
+            without = posterior(X[rest], params, constraint, pooling) if len(rest) else log_softmax(params.d)
+            assert drop[row] == pytest.approx(whole - without[label], abs=1e-12)
+            np.testing.assert_allclose(np.log(alone[row]), posterior(X[[s]], params, constraint, pooling), rtol=1e-10)
+            row += 1
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_contributions_are_gradient_of_log_odds_times_input_and_sum_to_the_total(bags, params, constraint, pooling):
+    y = np.array([0, 1, 2, 1])
+    _, _, contributions, total = explain(bags, y, params, constraint, pooling)
+    dense = contributions.toarray() if bags.is_sparse else contributions
+    X = bags.X.toarray() if bags.is_sparse else bags.X
+
+    def log_odds(rows, label):
+        p = np.exp(posterior(rows, params, constraint, pooling))
+        return np.log(p[label]) - np.log(1 - p[label])
+
+    step = 1e-6
+    for k in range(len(bags)):
+        rows = slice(bags.offsets[k], bags.offsets[k + 1])
+        expected = np.zeros_like(X[rows])
+        for place in np.ndindex(expected.shape):
+            up, down = X[rows].copy(), X[rows].copy()
+            up[place] += step
+            down[place] -= step
+            expected[place] = X[rows][place] * (log_odds(up, y[k]) - log_odds(down, y[k])) / (2 * step)
+        np.testing.assert_allclose(dense[rows], expected, rtol=0, atol=1e-8)
+        assert total[k] == pytest.approx(dense[rows].sum(), abs=1e-12)
+
+
+def test_two_equal_deciding_vectors_each_drop_by_zero_but_decide_alone(params):
+    X = np.array([[1.0, 0, 0, 1, 0, 1]] * 2)
+    drop, alone, _, _ = explain(Bags(X, [0, 2]), np.array([0]), params, "xor", "hard")
+    assert drop.tolist() == [0.0, 0.0]
+    np.testing.assert_allclose(np.log(alone[0]), posterior(X, params, "xor", "hard"), rtol=1e-12)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_pools_of_a_large_set_without_each_vector_stay_exact_where_subtraction_cancels(pooling):
+    v = np.zeros((200, 1))
+    v[7] = 60.0
+    without = pools_without_each(v, np.array([0, 200]), pooling)
+    assert without[7, 0] == pytest.approx(np.log(199) if pooling == "soft" else 0.0, rel=1e-14)
+
+
+def test_many_sets_in_chunks_are_the_same_as_one_by_one(params, monkeypatch):
+    rng = np.random.default_rng(3)
+    bags = Bags(rng.random((60, 6)), np.arange(21) * 3)
+    y = rng.integers(0, 3, 20)
+    whole = explain(bags, y, params, "or", "soft")
+    monkeypatch.setattr("setrbm.explain.CHUNK", 7)
+    for a, b in zip(whole, explain(bags, y, params, "or", "soft"), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def test_a_planted_deciding_vector_and_feature_are_found():
+    rng = np.random.default_rng(0)
+    X, y = rng.random((60, 4, 5)) * 0.5, np.arange(60) % 2
+    X[y == 1, 2, 3] = 1.0
+    model = ClassSetRBM(random_state=0).fit(X, y)
+    explained = model.explain(X[y == 1])
+    assert (explained.deciding_vectors() == 2).mean() > 0.9
+    assert [tops[0][0] for tops in explained.top_features(1)].count(3) > 25
+    assert len(explained[0]) == 1
+    assert explained[-1].drop.shape == (4,)
+
+
+def test_an_asked_class_is_explained_and_an_unknown_one_refused():
+    X, y = np.random.default_rng(0).random((10, 2, 3)), np.array(["a", "b"] * 5)
+    model = ClassSetRBM(max_epochs=2, random_state=0).fit(X, y)
+    assert model.explain(X, y=y).classes.tolist() == y.tolist()
+    with pytest.raises(ValueError, match=r"only the classes \['a', 'b'\]. Got c at index 0"):
+        model.explain(X[:1], y=["c"])

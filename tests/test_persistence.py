@@ -1,0 +1,147 @@
+import contextlib
+import json
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+from safetensors.numpy import save_file
+
+from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV, load, persistence
+
+RNG = np.random.default_rng(0)
+X = RNG.random((12, 3, 4))
+Y = np.arange(12) % 2
+
+
+@pytest.fixture
+def model():
+    return ClassSetRBM(n_hidden=5, max_epochs=3, random_state=0).fit(X, Y)
+
+
+@pytest.fixture
+def path(tmp_path, model):
+    path = tmp_path / "model.safetensors"
+    model.save(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        ClassSetRBM(constraint="or", pooling="soft", objective="hybrid", max_epochs=3, random_state=1),
+        ClassSetRBM(max_epochs=2, scale=None, class_weight={"yes": 2.0, "no": 1.0}),
+        ClassSetRBMCV(learning_rate=(0.01, 1e6), init_scale=0.1, max_epochs=4, random_state=np.random.RandomState(0)),
+    ],
+    ids=["hybrid", "weights", "cv"],
+)
+def test_a_loaded_model_predicts_the_same_to_the_bit_and_knows_its_settings(tmp_path, estimator):
+    labels = np.array(["no", "yes"])[Y]
+    frame = pd.DataFrame(X.reshape(36, 4), columns=list("abcd")).assign(bag=np.repeat(np.arange(12), 3))
+    bags = Bags.from_frame(frame)
+    estimator.fit(bags, labels).save(tmp_path / "m")
+    again = load(tmp_path / "m")
+    assert type(again) is type(estimator)
+    np.testing.assert_array_equal(again.predict_proba(bags), estimator.predict_proba(bags))
+    assert list(again.predict(bags)) == list(estimator.predict(bags))
+    settings = estimator.get_params() | {"random_state": again.random_state}
+    assert again.get_params() == settings
+    assert again.history_.keys() == estimator.history_.keys()
+    assert list(again.feature_names_in_) == list("abcd")
+    np.testing.assert_array_equal(again.explain(bags).drop, estimator.explain(bags).drop)
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [1.0, 2.0], [False, True], ["a", "b"], np.array(["a", "b"], dtype=object)])
+def test_labels_of_every_kind_come_back_with_their_type(tmp_path, labels):
+    y = np.asarray(labels)[Y]
+    ClassSetRBM(n_hidden=2, max_epochs=1).fit(X, y).save(tmp_path / "m")
+    again = load(tmp_path / "m")
+    assert again.classes_.dtype == y.dtype
+    assert again.classes_.tolist() == list(labels)
+
+
+def test_a_loaded_model_can_learn_on(tmp_path):
+    rows = X[:, 0]
+    once = ClassRBM(n_hidden=3, random_state=0).partial_fit(rows, Y, classes=[0, 1])
+    once.save(tmp_path / "m")
+    np.testing.assert_array_equal(load(tmp_path / "m").partial_fit(rows, Y).W_, once.partial_fit(rows, Y).W_)
+
+
+def test_every_truncation_gets_a_clear_error(path):
+    whole = path.read_bytes()
+    for length in [0, 4, 8, 50, len(whole) // 2, len(whole) - 1]:
+        path.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match="must be a model file written by save"):
+            load(path)
+
+
+def test_every_flipped_byte_of_the_header_gives_an_error_or_a_model_but_nothing_else(path):
+    whole = path.read_bytes()
+    header = int.from_bytes(whole[:8], "little")
+    for at in range(0, 8 + header, 37):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x15]) + whole[at + 1 :])
+        # Either the flip did no harm, or the error names the file; nothing else may come out.
+        with contextlib.suppress(ValueError):
+            assert isinstance(load(path), ClassSetRBM)
+
+
+def test_foreign_files_are_named(tmp_path):
+    save_file({"W": np.zeros(3)}, tmp_path / "other.safetensors")
+    with pytest.raises(ValueError, match="without setrbm's description"):
+        load(tmp_path / "other.safetensors")
+    (tmp_path / "pickle").write_bytes(b"\x80\x04cos\nsystem\n(S'touch hacked'\ntR.")
+    with pytest.raises(ValueError, match="must be a model file"):
+        load(tmp_path / "pickle")
+    assert not (tmp_path / "hacked").exists()
+    with pytest.raises(FileNotFoundError, match="no model file"):
+        load(tmp_path / "nowhere")
+
+
+def rewrite(path, change):
+    stored = persistence.read(path)
+    header = {"format": persistence.FORMAT, "kind": stored.kind, **stored.description}
+    arrays = dict(stored.arrays)
+    change(header, arrays)
+    save_file(arrays, path, metadata={persistence.FIELD: json.dumps(header)})
+
+
+def test_a_file_from_the_future_asks_for_an_upgrade(path):
+    rewrite(path, lambda header, arrays: header.update(format=99, version="7.0"))
+    with pytest.raises(ValueError, match=r"newer setrbm \(version 7.0, format 99\).*Upgrade"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda header, arrays: header.update(kind="os.system"),
+        lambda header, arrays: arrays.pop("U"),
+        lambda header, arrays: arrays.update(W=np.zeros((2, 2))),
+        lambda header, arrays: header["settings"]["pairs"].append(["__class__", "evil"]),
+        lambda header, arrays: header.update(classes={"dtype": "V8", "values": []}),
+        lambda header, arrays: header.pop("history"),
+    ],
+    ids=["kind", "missing array", "wrong shape", "unknown setting", "odd classes", "missing part"],
+)
+def test_hostile_descriptions_are_refused(path, change):
+    rewrite(path, change)
+    with pytest.raises(ValueError, match=str(path)):
+        load(path)
+
+
+def test_a_failed_write_leaves_the_old_file_whole_and_nothing_beside_it(path, model, monkeypatch):
+    before = path.read_bytes()
+
+    def fail(handle):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="disk full"):
+        model.save(path)
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_an_unfitted_model_cannot_be_saved(tmp_path):
+    with pytest.raises(ValueError, match="not fitted"):
+        ClassSetRBM().save(tmp_path / "m")

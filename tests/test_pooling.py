@@ -1,0 +1,84 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.special import expit, log_expit
+
+from brute import CONSTRAINTS, POOLINGS
+from setrbm.pooling import hard_pool, set_pool, soft_pool
+
+OFFSETS = np.array([0, 1, 4, 9])
+
+
+@pytest.fixture(params=range(3))
+def a(request):
+    return np.random.default_rng(request.param).normal(scale=3.0, size=(9, 4))
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_pools_are_what_the_table_in_the_notes_says(a, constraint, pooling):
+    v = a if constraint == "xor" else np.log(expit(a))
+    join = (lambda part: np.log(np.exp(part).sum(axis=0))) if pooling == "soft" else (lambda part: part.max(axis=0))
+    expected = [join(v[start:stop]) for start, stop in pairwise(OFFSETS)]
+    pool, _ = set_pool(a, OFFSETS, constraint, pooling)
+    np.testing.assert_allclose(pool, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_the_slope_is_the_derivative_by_finite_differences(a, constraint, pooling):
+    _, slope = set_pool(a, OFFSETS, constraint, pooling)
+    step = 1e-6
+    for s, j in np.ndindex(a.shape):
+        k = np.searchsorted(OFFSETS, s, side="right") - 1
+        moved = [a.copy(), a.copy()]
+        moved[0][s, j] += step
+        moved[1][s, j] -= step
+        up, down = (set_pool(m, OFFSETS, constraint, pooling)[0][k, j] for m in moved)
+        assert slope[s, j] == pytest.approx((up - down) / (2 * step), abs=1e-8)
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_giving_every_vector_k_times_shifts_soft_pools_by_log_k_and_leaves_hard_ones(a, constraint):
+    k, first = 3, OFFSETS[1:3]
+    part = a[first[0] : first[1]]
+    for pooling, shift in (("soft", np.log(k)), ("hard", 0.0)):
+        once, _ = set_pool(part, np.array([0, 3]), constraint, pooling)
+        often, _ = set_pool(np.repeat(part, k, axis=0), np.array([0, 3 * k]), constraint, pooling)
+        np.testing.assert_allclose(often, once + shift, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_hard_is_the_limit_of_soft_as_the_pooled_values_are_scaled(a, constraint):
+    v = a if constraint == "xor" else log_expit(a)
+    hard, _ = set_pool(a, OFFSETS, constraint, "hard")
+    gaps = []
+    for beta in (10.0, 100.0, 1000.0):
+        soft, _ = soft_pool(beta * v, OFFSETS)
+        gaps.append(np.abs(soft / beta - hard).max())
+        # log-sum-exp exceeds the maximum by at most log of the set's size.
+        assert gaps[-1] <= np.log(5) / beta + 1e-12
+    assert gaps[0] > gaps[1] > gaps[2]
+
+
+def test_the_first_of_equal_vectors_wins():
+    _, winner = hard_pool(np.ones((5, 2)), np.array([0, 2, 5]))
+    assert winner.tolist() == [[0, 0], [2, 2]]
+
+
+def test_or_hard_breaks_ties_by_the_activation_where_log_sigm_is_flat():
+    a = np.array([[800.0], [900.0]])
+    _, slope = set_pool(a, np.array([0, 2]), "or", "hard")
+    assert log_expit(a)[0, 0] == log_expit(a)[1, 0] == 0.0
+    assert slope[0, 0] == 0.0
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("size", [1, 10_000])
+def test_large_activations_give_no_nan_and_no_overflow(constraint, pooling, size):
+    a = np.tile([[1e4, -1e4, 0.0]], (size, 1))
+    pool, slope = set_pool(a, np.array([0, size]), constraint, pooling)
+    assert np.isfinite(pool).all()
+    assert np.isfinite(slope).all()

@@ -1,0 +1,152 @@
+import numpy as np
+import pytest
+
+from setrbm import Bags, draws
+from setrbm.engines import get_engine
+from setrbm.engines.protocol import LabelledSets, Model, Spec
+from setrbm.training import NO_SETS, Schedule, hold_out, initial_params, train
+
+ENGINE = get_engine("reference")
+
+
+def problem(n_sets=20, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n_sets) % 2
+    X = rng.random((2 * n_sets, 3))
+    X[::2, 0] = y
+    return LabelledSets(Bags(X, np.arange(n_sets + 1) * 2), y, np.ones(n_sets))
+
+
+def models(*rates):
+    start = initial_params(3, 4, 2, 0.3, seed=1, dtype=np.float64)
+    return [Model(start, 1, rate) for rate in rates]
+
+
+def run(rates, schedule, held_out=NO_SETS, sets=None, report=None):
+    sets = sets or problem()
+    n = len(rates)
+    training = np.setdiff1d(np.arange(len(sets.y)), held_out)
+    return train(ENGINE, Spec(), models(*rates), [sets] * n, [training] * n, [held_out] * n, schedule, report=report)
+
+
+def held_out_loss(params, sets, chosen):
+    _, F = ENGINE.forward(params, sets.bags[chosen], "xor", "hard", 1)
+    p = np.exp(-F) / np.exp(-F).sum(axis=1, keepdims=True)
+    return -np.log(p[np.arange(len(chosen)), sets.y[chosen]]).mean()
+
+
+@pytest.mark.parametrize("criterion", ["likelihood", "error"])
+def test_the_parameters_given_back_are_those_of_the_best_epoch(criterion):
+    sets, held_out = problem(), np.arange(6)
+    outcome = run([1.5], Schedule(40, None, criterion), held_out, sets)[0]
+    losses, errors = (np.array(outcome.history[name]) for name in ("held_out_loss", "held_out_error"))
+    best = outcome.best_epoch - 1
+    assert held_out_loss(outcome.params, sets, held_out) == pytest.approx(losses[best], rel=1e-12)
+    if criterion == "likelihood":
+        assert losses[best] == losses.min()
+    else:
+        assert errors[best] == errors.min()
+        assert losses[best] == losses[errors == errors.min()].min()
+
+
+def test_training_ends_when_patience_does_and_only_for_that_model():
+    outcomes = run([3.0, 0.001], Schedule(60, patience=5), np.arange(6))
+    epochs = [len(outcome.history["loss"]) for outcome in outcomes]
+    assert epochs[0] == outcomes[0].best_epoch + 5 < 60
+    assert epochs[1] == 60
+
+
+def test_without_held_out_sets_the_last_parameters_are_given_back():
+    short, long = run([0.1], Schedule(3))[0], run([0.1], Schedule(4))[0]
+    assert short.best_epoch == 3
+    assert short.history["loss"] == long.history["loss"][:3]
+    assert (short.params.W != long.params.W).any()
+    assert np.isnan(short.history["held_out_loss"]).all()
+
+
+def test_divergence_is_noticed_in_the_epoch_in_which_it_happens():
+    outcomes = run([1e6, 0.1], Schedule(50), np.arange(6))
+    assert outcomes[0].diverged_in == len(outcomes[0].history["loss"]) <= 3
+    assert outcomes[1].diverged_in is None
+    assert len(outcomes[1].history["loss"]) == 50
+
+
+def test_a_run_in_two_parts_is_the_run_in_one():
+    whole = run([0.1], Schedule(6))[0]
+    first = run([0.1], Schedule(2))[0]
+    sets = problem()
+    second = train(
+        ENGINE, Spec(), [Model(first.params, 1, 0.1)], [sets], [np.arange(20)], [NO_SETS], Schedule(4, first_epoch=2)
+    )[0]
+    np.testing.assert_allclose(second.params.W, whole.params.W, rtol=0, atol=1e-14)
+
+
+def test_an_interruption_keeps_the_best_so_far():
+    def interrupt(progress):
+        if progress.epoch == 7:
+            raise KeyboardInterrupt
+
+    outcome = run([1.5], Schedule(100), np.arange(6), report=interrupt)[0]
+    whole = run([1.5], Schedule(7), np.arange(6))[0]
+    assert outcome.interrupted
+    assert outcome.best_epoch == whole.best_epoch
+    np.testing.assert_array_equal(outcome.params.W, whole.params.W)
+
+
+def test_progress_counts_up_and_time_left_goes_to_zero():
+    seen = []
+    run([0.1], Schedule(5), report=seen.append)
+    assert [p.epoch for p in seen] == [1, 2, 3, 4, 5]
+    assert seen[-1].seconds_left == 0.0
+
+
+@pytest.mark.parametrize("fraction", [0.1, 0.2, 0.5, 0.9])
+@pytest.mark.parametrize("at_least_one", [False, True])
+def test_held_out_sets_take_their_fraction_of_each_class_and_never_the_whole(fraction, at_least_one):
+    y = np.repeat([0, 1, 2, 3], [50, 20, 2, 1])
+    kept = np.bincount(y[hold_out(y, fraction, seed=0, at_least_one=at_least_one)], minlength=4)
+    assert kept[0] == round(50 * fraction)
+    assert kept[1] == round(20 * fraction)
+    assert kept[2] == (1 if at_least_one or fraction > 0.25 else 0)
+    assert kept[3] == 0
+
+
+def test_another_seed_holds_out_other_sets():
+    y = np.arange(40) % 2
+    assert len({tuple(hold_out(y, 0.2, seed)) for seed in range(10)}) == 10
+
+
+def test_start_weights_are_uniform_within_their_scale_and_the_same_for_the_same_seed():
+    params = initial_params(50, 40, 3, 0.2, seed=3, dtype=np.float64)
+    again = initial_params(50, 40, 3, 0.2, seed=3, dtype=np.float64)
+    np.testing.assert_array_equal(params.W, again.W)
+    assert params.W.shape == (40, 50)
+    assert np.abs(params.W).max() <= 0.2
+    assert params.W.std() == pytest.approx(0.2 / np.sqrt(3), rel=0.05)
+    assert not (params.b.any() or params.c.any() or params.d.any())
+    assert np.unique(np.concatenate([params.W.ravel(), params.U.ravel()])).size == 40 * 53
+
+
+def test_orders_are_those_of_draws():
+    seen = []
+
+    class Spy:
+        def __init__(self, session):
+            self.session = session
+
+        def run(self, placed, orders, epoch):
+            seen.append(orders[0].tolist())
+            return self.session.run(placed, orders, epoch)
+
+        def __getattr__(self, name):
+            return getattr(self.session, name)
+
+    class Engine:
+        place = staticmethod(ENGINE.place)
+
+        @staticmethod
+        def begin(*args):
+            return Spy(ENGINE.begin(*args))
+
+    train(Engine, Spec(), models(0.1), [problem()], [np.arange(20)], [NO_SETS], Schedule(2))
+    assert seen == [draws.order(1, epoch, np.arange(20)).tolist() for epoch in range(2)]
