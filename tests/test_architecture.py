@@ -26,7 +26,7 @@ ROOMS = [
     ["cli"],
 ]
 LEVEL = {name: level for level, room in enumerate(ROOMS) for name in room}
-ONLY_IN = {"numba": {"engines/cpu.py"}, "torch": {"engines/gpu.py"}}
+ONLY_IN = {"numba": {"engines/kernels.py"}, "torch": {"engines/gpu.py"}}
 
 
 def modules():

@@ -175,12 +175,12 @@ def test_activations_of_ten_thousand_give_no_nan_and_no_overflow(constraint, poo
 
 
 def test_the_kernels_draw_the_same_numbers_as_draws():
-    cpu = pytest.importorskip("setrbm.engines.cpu")
+    kernels = pytest.importorskip("setrbm.engines.kernels")
     set_key = draws.keys(3, 4, 5)[0]
     for vector in (0, 7):
-        key = cpu.vector_key(set_key, 2, draws.INPUT, vector)
+        key = kernels.vector_key(set_key, 2, draws.INPUT, vector)
         expected = draws.uniform(draws.keys(3, 4, 5, 2, draws.INPUT, vector), 1000)[0]
-        assert [cpu.uniform(key, unit) for unit in range(1000)] == expected.tolist()
+        assert [kernels.uniform(key, unit) for unit in range(1000)] == expected.tolist()
 
 
 def test_strong_decay_folds_its_scale_without_changing_the_model():
