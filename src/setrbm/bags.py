@@ -213,10 +213,10 @@ class Bags:
         if odd := [n for n in features if not (table.schema[n].is_numeric() or table.schema[n] == nw.Boolean)]:
             raise ValueError(f"Feature columns must be numeric. Got {_some(odd)} of type {table.schema[odd[0]]}.")
         X: Labels = table.select(features).to_numpy()
-        labels = None if label is None else table[label].to_numpy()
-        groups = table[bag].to_numpy()
-        if labels is None:
+        groups: Labels = table[bag].to_numpy()
+        if label is None:
             return cls.from_groups(X, groups, feature_names=features)
+        labels: Labels = table[label].to_numpy()
         return cls.from_groups(X, groups, labels, feature_names=features)
 
     def to_list(self) -> list[Any]:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from setrbm._types import Floats, Integers
+from setrbm._types import Array, Integers
 from setrbm.bags import Bags
 
 # Pieces of mail, pages and classes of the two collections, and their number of features.
@@ -79,7 +79,7 @@ def _set_sizes(rng: np.random.Generator, n_sets: int, n_vectors: int) -> Integer
     raw = rng.lognormal(mean=0.0, sigma=0.8, size=n_sets)
     sizes = 1 + np.floor(raw * (n_vectors - n_sets) / raw.sum()).astype(np.intp)
     np.add.at(sizes, rng.integers(0, n_sets, n_vectors - sizes.sum()), 1)
-    return sizes
+    return np.asarray(sizes, dtype=np.intp)
 
 
 def _pages(
@@ -104,7 +104,7 @@ def _pages(
     return sparse.csr_array((ones, cols.astype(np.int32), starts.astype(np.int32)), shape=(len(labels), n_features))
 
 
-def _draws_for(p: Floats, wanted: float) -> float:
+def _draws_for(p: Array, wanted: float) -> float:
     """Return how many words to draw so that the mean number of different ones is as wanted."""
     low, high = wanted, 1e7
     for _ in range(60):

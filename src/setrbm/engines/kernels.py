@@ -10,7 +10,8 @@ A step is made in two halves. First every set of the batch leaves its wishes: on
 its vectors, and steps for U, c and d. Then they are granted. So a batch of one and a batch of many are the same code,
 and no gradient of W is ever held.
 
-House rules, each measured. Constants are numpy scalars: numba compiles a function anew for every literal it is
+House rules, each measured. What is called for every vector or feature is handed arrays, not records: a record is
+copied whole at each call. Constants are numpy scalars: numba compiles a function anew for every literal it is
 handed. Rows are copied by loops: slice assignment takes seconds to compile. No array is made inside a loop over sets.
 
 Longer than other modules because only this file may import numba, and numba's cache does not notice a change in
@@ -53,6 +54,8 @@ ZERO = np.int64(0)
 NOBODY = np.int32(-1)
 # So many factors between 1 and 2 may be multiplied without overflow, in float32 too.
 FACTORS = np.int64(96)
+# So many inputs are drawn at a time.
+BLOCK = np.int64(512)
 
 
 # --- what the kernels are handed -------------------------------------------------------------------
@@ -125,6 +128,16 @@ class Work(NamedTuple):
     units: npt.NDArray[np.int64]
     holder: npt.NDArray[np.int32]
     h: Mask
+
+
+class Bounds(NamedTuple):
+    """The largest weight and the sum of positive weights of every input, and room for one block of inputs."""
+
+    peak: Array
+    mass: Array
+    hit: Mask
+    found: npt.NDArray[np.int32]
+    drive: Array
 
 
 class Steps(NamedTuple):
@@ -288,9 +301,9 @@ def new_work(largest, width, n_classes, like):
 
 
 @kernel
-def activate(weights, values, cols, at_value, at_col, n, a):
+def activate(W, scale, c, values, cols, at_value, at_col, n, a):
     """Write a = c + W x for one vector; eight features a pass spare seven of eight loads and stores of a."""
-    W, width = weights.W, len(a)
+    width = len(a)
     for j in range(width):
         a[j] = 0
     k = ZERO
@@ -311,9 +324,8 @@ def activate(weights, values, cols, at_value, at_col, n, a):
         for j in range(width):
             a[j] += x0 * W[i0, j]
         k += 1
-    scale = weights.scale[0]
     for j in range(width):
-        a[j] = scale * a[j] + weights.c[j]
+        a[j] = scale * a[j] + c[j]
 
 
 @kernel
@@ -321,7 +333,8 @@ def activate_set(weights, sets, first, last, a):
     """Write the activations of vectors first to last into the rows of a."""
     for v in range(first, last):
         at = sets.starts[v]
-        activate(weights, sets.values, sets.cols, at, at * sets.stride, sets.starts[v + 1] - at, a[v - first])
+        n = sets.starts[v + 1] - at
+        activate(weights.W, weights.scale[0], weights.c, sets.values, sets.cols, at, at * sets.stride, n, a[v - first])
 
 
 @kernel
@@ -543,37 +556,130 @@ def draw_label(set_key, step, rules, weights, work):
 
 
 @kernel
-def draw_vector(set_key, step, s, rules, weights, work, values, cols, at):
-    """Draw vector s given its hidden units into the buffers from ``at``; return where it ends."""
+def list_units_on(rules, work, s):
+    """List the units that are on in vector s, and write them as a row of zeros and ones; return how many."""
     n_units = ZERO
     for j in range(rules.n_hidden):
+        work.row[j] = work.h[s, j]
         if work.h[s, j]:
             work.units[n_units] = j
             n_units += 1
-    key, angle = vector_key(set_key, step, INPUT, s), vector_key(set_key, step, INPUT_ANGLE, s)
-    for i in range(len(weights.b)):
-        drive = weights.b.dtype.type(0)
+    return n_units
+
+
+@kernel
+def drives_by_list(W, found, n_found, units, n_units, drive):
+    """Write the sum of W_ij over the listed units for every input found."""
+    for k in range(n_found):
+        i, total = found[k], W.dtype.type(0)
         for u in range(n_units):
-            drive += weights.W[i, work.units[u]]
-        drive = weights.b[i] + weights.scale[0] * drive
-        if rules.is_gaussian:
-            radius = math.sqrt(-2.0 * math.log(np.float64(uniform(key, i))))
-            values[at] = drive + radius * math.cos(2.0 * math.pi * np.float64(uniform(angle, i)))
-            cols[at] = i
-            at += 1
-        elif uniform(key, i) < sigmoid(drive):
-            values[at] = 1
-            cols[at] = i
+            total += W[i, units[u]]
+        drive[k] = total
+
+
+@kernel
+def drives_by_row(W, found, n_found, row, drive):
+    """Write the product of W_i with a row of zeros and ones for every input found, four inputs a pass."""
+    for k in range(n_found):
+        drive[k] = 0
+    k = ZERO
+    while k < n_found:
+        i0, i1 = found[k], found[min(k + 1, n_found - 1)]
+        i2, i3 = found[min(k + 2, n_found - 1)], found[min(k + 3, n_found - 1)]
+        t0 = t1 = t2 = t3 = W.dtype.type(0)
+        for j in range(len(row)):
+            t0 += W[i0, j] * row[j]
+            t1 += W[i1, j] * row[j]
+            t2 += W[i2, j] * row[j]
+            t3 += W[i3, j] * row[j]
+        # The last pass may name its last input more than once; writing backwards leaves the right total in each place.
+        drive[min(k + 3, n_found - 1)] = t3
+        drive[min(k + 2, n_found - 1)] = t2
+        drive[min(k + 1, n_found - 1)] = t1
+        drive[k] = t0
+        k += 4
+
+
+@kernel
+def find_drives(weights, work, n_units, found, n_found, drive):
+    """Write b_i + scale * sum of W_ij over the units that are on, for every input found."""
+    if n_units * 8 < len(work.row):
+        drives_by_list(weights.W, found, n_found, work.units, n_units, drive)
+    else:
+        drives_by_row(weights.W, found, n_found, work.row, drive)
+    scale = weights.scale[0]
+    for k in range(n_found):
+        drive[k] = weights.b[found[k]] + scale * drive[k]
+
+
+@kernel
+def draw_gaussian(key, angle, weights, work, bounds, n_units, values, cols, at):
+    """Draw every input around its drive with unit variance; return where the vector ends."""
+    n_features, found, drive = len(weights.b), bounds.found, bounds.drive
+    for first in range(0, n_features, BLOCK):
+        n_found = min(BLOCK, n_features - first)
+        for k in range(n_found):
+            found[k] = first + k
+        find_drives(weights, work, n_units, found, n_found, drive)
+        for k in range(n_found):
+            radius = math.sqrt(-2.0 * math.log(np.float64(uniform(key, first + k))))
+            values[at] = drive[k] + radius * math.cos(2.0 * math.pi * np.float64(uniform(angle, first + k)))
+            cols[at] = first + k
             at += 1
     return at
 
 
 @kernel
-def draw_set(set_key, step, rules, weights, work, model, row, size):
+def find_candidates(key, weights, bounds, n_units, first, last):
+    """List the inputs from first to last that could be on, whichever units are; return how many.
+
+    sigm(drive) <= exp(drive), and drive <= b_i + the lesser of n_units times the largest weight of the input and the
+    sum of its positive weights: an input whose number is above that need not be looked at.
+    """
+    zero, scale, most = weights.b.dtype.type(0), weights.scale[0], weights.b.dtype.type(n_units)
+    for i in range(first, last):
+        several, every = most * bounds.peak[i], bounds.mass[i]
+        highest = weights.b[i] + scale * (several if several < every else every)
+        # A little above the bound: rounding must not hide an input.
+        limit = exp_down(highest if highest < zero else zero) * weights.b.dtype.type(1.00001)
+        bounds.hit[i - first] = uniform(key, i) < limit
+    n_found = ZERO
+    for i in range(first, last):
+        if bounds.hit[i - first]:
+            bounds.found[n_found] = i
+            n_found += 1
+    return n_found
+
+
+@kernel
+def draw_binary(key, weights, work, bounds, n_units, values, cols, at):
+    """Draw every input; write those that are on and return where the vector ends."""
+    n_features, found, drive = len(weights.b), bounds.found, bounds.drive
+    for first in range(0, n_features, BLOCK):
+        last = min(first + BLOCK, n_features)
+        n_found = find_candidates(key, weights, bounds, n_units, first, last)
+        find_drives(weights, work, n_units, found, n_found, drive)
+        for k in range(n_found):
+            drive[k] = sigmoid(drive[k])
+        for k in range(n_found):
+            if uniform(key, found[k]) < drive[k]:
+                values[at] = 1
+                cols[at] = found[k]
+                at += 1
+    return at
+
+
+@kernel
+def draw_set(set_key, step, rules, weights, work, bounds, model, row, size):
     """Draw the vectors of a set as rows ``row`` onwards of the model's sets, and their activations and pool."""
     for s in range(size):
-        at = model.starts[row + s]
-        end = draw_vector(set_key, step, s, rules, weights, work, model.values, model.cols, at)
+        at, n_units = model.starts[row + s], list_units_on(rules, work, s)
+        key = vector_key(set_key, step, INPUT, s)
+        if rules.is_gaussian:
+            angle = vector_key(set_key, step, INPUT_ANGLE, s)
+            end = draw_gaussian(key, angle, weights, work, bounds, n_units, model.values, model.cols, at)
+        else:
+            end = draw_binary(key, weights, work, bounds, n_units, model.values, model.cols, at)
         model.starts[row + s + 1] = end
     activate_set(weights, model, row, row + size, work.a)
     pool_soft(work, size, rules.is_or, work.pool)
@@ -608,7 +714,7 @@ def keep_chain(rules, work, sets, t, chain):
 
 
 @kernel
-def wish_generative(rate, rules, weights, work, sets, t, label, set_key, chain, steps, row, model, model_coef):
+def wish_generative(rate, rules, weights, work, bounds, sets, t, label, set_key, chain, steps, row, model, model_coef):
     """Add the contrastive-divergence step, given the activations in the scratch space."""
     size = sets.offsets[t + 1] - sets.offsets[t]
     pool_soft(work, size, rules.is_or, work.pool)
@@ -616,7 +722,7 @@ def wish_generative(rate, rules, weights, work, sets, t, label, set_key, chain, 
     start_chain(set_key, rules, weights, work, sets, t, label, chain)
     for step in range(1, rules.cd_steps + 1):
         label = draw_label(set_key, step, rules, weights, work)
-        draw_set(set_key, step, rules, weights, work, model, row, size)
+        draw_set(set_key, step, rules, weights, work, bounds, model, row, size)
         if step < rules.cd_steps or rules.persistent:
             draw_hidden(set_key, step, rules, weights, work, size, label)
     wish_statistics(rate, rules, weights, work, size, label, steps, model_coef, row)
@@ -628,9 +734,9 @@ def wish_generative(rate, rules, weights, work, sets, t, label, set_key, chain, 
 
 
 @kernel
-def apply_vector(weights, inverse_scale, coef, values, cols, at_value, at_col, n, units):
+def apply_vector(W, inverse_scale, coef, values, cols, at_value, at_col, n, units):
     """Take one vector's step, W_i -= x_i coef, and clear its coefficients."""
-    W, n_units = weights.W, ZERO
+    n_units = ZERO
     for j in range(len(coef)):
         if coef[j] != 0:
             units[n_units] = j
@@ -648,6 +754,27 @@ def apply_vector(weights, inverse_scale, coef, values, cols, at_value, at_col, n
                 W[i, j] -= x * coef[j]
     for j in range(len(coef)):
         coef[j] = 0
+
+
+@kernel
+def apply_dense(W, inverse_scale, coef, row, values, at, size):
+    """Take the steps of a set of dense vectors, four a pass: W is read and written once for them together."""
+    n_features, width = W.shape
+    for s in range(0, size, 4):
+        # Beyond the last vector stands the last one again, with nothing to wish.
+        v1, v2, v3 = min(s + 1, size - 1), min(s + 2, size - 1), min(s + 3, size - 1)
+        m0, none = inverse_scale, W.dtype.type(0)
+        m1, m2 = inverse_scale if s + 1 < size else none, inverse_scale if s + 2 < size else none
+        m3 = inverse_scale if s + 3 < size else none
+        c0, c1, c2, c3 = coef[row + s], coef[row + v1], coef[row + v2], coef[row + v3]
+        for i in range(n_features):
+            x0, x1 = m0 * values[at + s * n_features + i], m1 * values[at + v1 * n_features + i]
+            x2, x3 = m2 * values[at + v2 * n_features + i], m3 * values[at + v3 * n_features + i]
+            for j in range(width):
+                W[i, j] -= x0 * c0[j] + x1 * c1[j] + x2 * c2[j] + x3 * c3[j]
+    for s in range(size):
+        for j in range(width):
+            coef[row + s, j] = 0
 
 
 @kernel
@@ -691,17 +818,22 @@ def apply_data(sets, batch, weights, steps, units):
     inverse_scale = weights.W.dtype.type(1) / weights.scale[0]
     row = ZERO
     for t in batch:
+        if sets.stride == 0:
+            size = sets.offsets[t + 1] - sets.offsets[t]
+            apply_dense(weights.W, inverse_scale, steps.coef, row, sets.values, sets.starts[sets.offsets[t]], size)
+            row += size
+            continue
         for v in range(sets.offsets[t], sets.offsets[t + 1]):
             at = sets.starts[v]
             n = sets.starts[v + 1] - at
             coef = steps.coef[row]
-            apply_vector(weights, inverse_scale, coef, sets.values, sets.cols, at, at * sets.stride, n, units)
+            apply_vector(weights.W, inverse_scale, coef, sets.values, sets.cols, at, at * sets.stride, n, units)
             row += 1
 
 
 @kernel
-def apply_model(sets, set_weights, batch, weights, rate, model, model_coef, units):
-    """Take the steps of W that the drawn vectors wish for, and those of b for both."""
+def apply_model(sets, set_weights, batch, weights, rate, model, model_coef, units, bounds):
+    """Take the steps of W that the drawn vectors wish for, those of b for both, and look at the bounds again."""
     dtype = weights.W.dtype
     inverse_scale = dtype.type(1) / weights.scale[0]
     row = ZERO
@@ -714,8 +846,15 @@ def apply_model(sets, set_weights, batch, weights, rate, model, model_coef, unit
             at = model.starts[row]
             n = model.starts[row + 1] - at
             move_bias(weights.b, -b_rate, model.values, model.cols, at, at, n)
-            apply_vector(weights, inverse_scale, model_coef[row], model.values, model.cols, at, at, n, units)
+            apply_vector(weights.W, inverse_scale, model_coef[row], model.values, model.cols, at, at, n, units)
             row += 1
+    if sets.stride == 0:
+        renew_bounds(weights, bounds, sets.cols, ZERO, len(weights.b))
+        return
+    for t in batch:
+        first, last = sets.starts[sets.offsets[t]], sets.starts[sets.offsets[t + 1]]
+        renew_bounds(weights, bounds, sets.cols, first, last - first)
+    renew_bounds(weights, bounds, model.cols, ZERO, model.starts[row])
 
 
 # --- whole passes ----------------------------------------------------------------------------------
@@ -733,6 +872,32 @@ def largest_batch(offsets, order, batch_size):
             largest = max(largest, size)
         most = max(most, total)
     return most, largest
+
+
+@kernel
+def new_bounds(weights):
+    """Return the bounds of every input's weights."""
+    n_features, dtype = len(weights.b), weights.W.dtype
+    bounds = Bounds(
+        np.zeros(n_features, dtype), np.zeros(n_features, dtype), np.zeros(BLOCK, np.bool_), np.zeros(BLOCK, np.int32),
+        np.zeros(BLOCK, dtype),
+    )  # fmt: skip
+    renew_bounds(weights, bounds, np.arange(n_features).astype(np.int32), ZERO, n_features)
+    return bounds
+
+
+@kernel
+def renew_bounds(weights, bounds, cols, at, n):
+    """Measure the largest weight and the sum of positive weights of the inputs listed."""
+    zero = weights.W.dtype.type(0)
+    for k in range(at, at + n):
+        i = cols[k]
+        peak, mass = zero, zero
+        for j in range(weights.W.shape[1]):
+            weight = weights.W[i, j] if weights.W[i, j] > zero else zero
+            peak = weight if weight > peak else peak
+            mass += weight
+        bounds.peak[i], bounds.mass[i] = peak, mass
 
 
 @kernel
@@ -759,6 +924,7 @@ def train(sets, labels, set_weights, order, batch_size, weights, rules, rates, s
     )  # fmt: skip
     if chain is not None:
         model, model_coef = new_model(most, n_features, sets.offsets, weights.W), np.zeros((most, width), dtype)
+        bounds = new_bounds(weights)
     for start in range(0, len(order), batch_size):
         stop = min(start + batch_size, len(order))
         row = ZERO
@@ -777,15 +943,15 @@ def train(sets, labels, set_weights, order, batch_size, weights, rules, rates, s
                 wish_discriminative(rates.discriminative * part, rules, work, size, label, steps, row)
             if chain is not None:
                 wish_generative(
-                    rates.generative * part, rules, weights, work, sets, t, label, set_keys[t], chain, steps, row,
-                    model, model_coef,
+                    rates.generative * part, rules, weights, work, bounds, sets, t, label, set_keys[t], chain, steps,
+                    row, model, model_coef,
                 )  # fmt: skip
             row += size
         decay(weights, rates.shrink)
         apply_data(sets, order[start:stop], weights, steps, work.units)
         if chain is not None:
             apply_model(
-                sets, set_weights, order[start:stop], weights, rates.generative, model, model_coef, work.units
+                sets, set_weights, order[start:stop], weights, rates.generative, model, model_coef, work.units, bounds
             )
         apply_small(weights, steps)
 

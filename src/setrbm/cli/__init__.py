@@ -1,0 +1,55 @@
+"""The command line: ``setrbm demo | fit | predict | evaluate | explain``. Each command parses, calls and shows.
+
+Nothing heavy is imported here or at the top of a command's file, so that help comes at once.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from setrbm.cli import demo, evaluate, explain, fit, predict
+from setrbm.cli._errors import Commands
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    cls=Commands,
+    help="Classify sets of vectors: molecules with conformations, images with regions, documents with pages.",
+    epilog="Example: setrbm demo. Then: setrbm fit DATA MODEL, setrbm predict MODEL DATA, setrbm COMMAND --help.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+app.command(epilog="Example: setrbm demo --output demo-output")(demo.demo)
+app.command(epilog="Example: setrbm fit train.csv model.safetensors --bag molecule --label musk")(fit.fit)
+app.command(epilog="Example: setrbm predict model.safetensors new.csv --output answers.csv")(predict.predict)
+app.command(
+    epilog="Examples: setrbm evaluate test.csv --model model.safetensors; setrbm evaluate all.csv --folds 10",
+)(evaluate.evaluate)
+app.command(epilog="Example: setrbm explain model.safetensors new.csv --set 17 --set 23")(explain.explain)
+
+
+def _show_version(asked: bool) -> None:
+    from setrbm import __version__
+
+    if asked:
+        typer.echo(f"setrbm {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and end.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="setrbm")

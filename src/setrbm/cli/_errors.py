@@ -1,0 +1,57 @@
+"""What goes wrong, in one sentence on stderr and an exit code; never a traceback, unless SETRBM_TRACEBACK=1."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+WRONG_USE, FAILED, STOPPED = 2, 1, 130
+
+
+class Refused(ValueError):
+    """An argument of the command that cannot be used."""
+
+
+class Commands(TyperGroup):
+    """The group of all commands; what they raise is shown here."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command named in the context."""
+        try:
+            with warnings.catch_warnings():
+                warnings.showwarning = _show_warning
+                return super().invoke(ctx)
+        except KeyboardInterrupt:
+            typer.echo("Stopped.", err=True)
+            raise typer.Exit(STOPPED) from None
+        except Exception as error:
+            if _is_for_typer(error) or os.environ.get("SETRBM_TRACEBACK") == "1":
+                raise
+            typer.echo(f"Error: {_in_words(error)}", err=True)
+            raise typer.Exit(WRONG_USE if isinstance(error, Refused) else FAILED) from None
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    typer.echo(f"Note: {message}", err=True)
+
+
+def _is_for_typer(error: Exception) -> bool:
+    """Return whether typer shows it: its own exceptions carry an exit code, and it knows about closed pipes."""
+    return hasattr(error, "exit_code") or isinstance(error, typer.Abort | BrokenPipeError)
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return f"There is not enough memory. {error}".strip()
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror + (f": {error.filename!r}." if error.filename else ".")
+    if isinstance(error, ValueError | TypeError | ImportError | OSError):
+        return str(error)
+    return (
+        f"setrbm failed in a way it should not: {type(error).__name__}: {error}. Run again with SETRBM_TRACEBACK=1 to "
+        "see where, and report it."
+    )

@@ -1,0 +1,80 @@
+"""Cross-validation by set, with a bar; all choices of settings are made inside each training part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from setrbm.cli._errors import Refused
+from setrbm.cli._progress import Bar, FitWatch, reporting
+
+if TYPE_CHECKING:
+    from setrbm._types import Array
+    from setrbm.bags import Bags
+    from setrbm.training import Progress
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What was predicted for sets no model had seen.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+    truth : ndarray of shape (n_sets,)
+        The class codes that hold.
+    log_p : ndarray of shape (n_sets, n_classes)
+    accuracies : list of float
+        One for each fold of each repeat.
+    """
+
+    classes: Array
+    truth: Array
+    log_p: Array
+    accuracies: list[float]
+
+
+def cross_validate(
+    model: Any, bags: Bags, y: Array, folds: int, repeats: int, seed: int, title: str, quiet: bool = False
+) -> Predictions:
+    """Fit a fresh copy of the model on all folds but one and predict that one, for each fold of each repeat."""
+    import numpy as np
+    from sklearn.base import clone
+    from sklearn.model_selection import StratifiedKFold
+
+    classes, codes = np.unique(y, return_inverse=True)
+    _check_folds(classes, np.bincount(codes), folds)
+    splits = [
+        split
+        for repeat in range(repeats)
+        for split in StratifiedKFold(folds, shuffle=True, random_state=seed + repeat).split(codes, codes)
+    ]
+    truth, log_p, accuracies = [], [], []
+    with Bar(title, total=len(splits), quiet=quiet) as bar:
+        for done, (train, test) in enumerate(splits):
+            with reporting(_fold_report(bar, done, len(splits))):
+                fitted = clone(model).fit(bags[train], y[train])
+            log_p.append(fitted.predict_log_proba(bags[test]))
+            truth.append(codes[test])
+            accuracies.append(float((log_p[-1].argmax(axis=1) == codes[test]).mean()))
+    return Predictions(classes, np.concatenate(truth), np.concatenate(log_p), accuracies)
+
+
+def _fold_report(bar: Bar, done: int, n_splits: int) -> Any:
+    watch = FitWatch()
+
+    def report(progress: Progress) -> None:
+        bar.show(done + watch.share(progress), f"fold {done + 1} of {n_splits}")
+
+    return report
+
+
+def _check_folds(classes: Array, counts: Array, folds: int) -> None:
+    smallest = int(counts.argmin())
+    if counts[smallest] >= folds:
+        return
+    cure = f"Use --folds {counts[smallest]}." if counts[smallest] > 1 else "Add sets of it, or leave the class out."
+    raise Refused(
+        f"Each class must have at least as many sets as there are folds, {folds}. Got {counts[smallest]} of class "
+        f"{classes[smallest]!s}. {cure}"
+    )

@@ -1,0 +1,119 @@
+"""The arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Constraint(StrEnum):
+    """How often a hidden feature may occur in a set."""
+
+    XOR = "xor"
+    OR = "or"
+
+
+class Pooling(StrEnum):
+    """How the vectors of a set are joined."""
+
+    SOFT = "soft"
+    HARD = "hard"
+
+
+class Objective(StrEnum):
+    """What is learned."""
+
+    DISCRIMINATIVE = "discriminative"
+    GENERATIVE = "generative"
+    HYBRID = "hybrid"
+
+
+TRAINING = "Settings of training"
+
+DataArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA",
+        help="File of sets, one vector a row: .csv, .csv.gz or .parquet with a bag and a label column, or .svm with "
+        "qid as the bag.",
+    ),
+]
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="File written by 'setrbm fit'.")]
+BagOption = Annotated[str, typer.Option("--bag", metavar="COLUMN", help="Column that names the set of each row.")]
+LabelOption = Annotated[str, typer.Option("--label", metavar="COLUMN", help="Column with the label of the set.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+ForceOption = Annotated[bool, typer.Option("--force", "-f", help="Overwrite a file that is there.")]
+
+# None leaves a setting to ClassSetRBMCV; the words in show_default are its defaults, which a test holds it to.
+ConstraintOption = Annotated[
+    Constraint | None,
+    typer.Option(
+        "--constraint",
+        show_default="xor",
+        help="Whether a hidden feature is expected in one vector of a set (xor) or possibly in several (or).",
+        rich_help_panel=TRAINING,
+    ),
+]
+PoolingOption = Annotated[
+    Pooling | None,
+    typer.Option(
+        "--pooling",
+        show_default="hard",
+        help="Join the vectors by their maximum (hard) or by log-sum-exp (soft).",
+        rich_help_panel=TRAINING,
+    ),
+]
+ObjectiveOption = Annotated[
+    Objective | None,
+    typer.Option(
+        "--objective",
+        show_default="discriminative",
+        help="Learn the class given the set, both together, or a mixture.",
+        rich_help_panel=TRAINING,
+    ),
+]
+HiddenOption = Annotated[
+    int | None,
+    typer.Option(
+        "--hidden", metavar="N", min=1, show_default="100", help="Number of hidden units.", rich_help_panel=TRAINING
+    ),
+]
+RatesOption = Annotated[
+    list[float] | None,
+    typer.Option(
+        "--learning-rate",
+        metavar="RATE",
+        show_default="0.003, 0.01, 0.03, 0.1",
+        help="Step size; give it several times to choose among them on held-out sets.",
+        rich_help_panel=TRAINING,
+    ),
+]
+EpochsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--epochs",
+        metavar="N",
+        min=1,
+        show_default="300",
+        help="The most passes over the sets.",
+        rich_help_panel=TRAINING,
+    ),
+]
+SeedOption = Annotated[
+    int,
+    typer.Option("--seed", metavar="N", min=0, help="The same seed gives the same result.", rich_help_panel=TRAINING),
+]
+JobsOption = Annotated[
+    int | None,
+    typer.Option("--jobs", metavar="N", show_default="all cores", help="Number of threads.", rich_help_panel=TRAINING),
+]
+EngineOption = Annotated[
+    str,
+    typer.Option(
+        "--engine", metavar="NAME", help="What does the arithmetic: auto, cpu or reference.", rich_help_panel=TRAINING
+    ),
+]

@@ -1,0 +1,76 @@
+"""What commands print and write."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from setrbm.cli._errors import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+def show_json(document: Any) -> None:
+    """Print one JSON document to stdout."""
+    typer.echo(json.dumps(plain(document), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON holds it: numpy's types become Python's, numbers that are not finite become null."""
+    if isinstance(value, dict):
+        return {str(plain(key)): plain(item) for key, item in value.items()}
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, str | int | bool | None) else str(value)
+
+
+def show_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]], strong: int | None = None) -> None:
+    """Print a table to stdout; numbers stand to the right, and one row may be strong."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    cells = [[str(cell) for cell in row] for row in rows]
+    table = Table(box=SIMPLE_HEAD, title=title or None, title_justify="left", title_style="bold", pad_edge=False)
+    for i, heading in enumerate(headings):
+        numeric = bool(cells) and all(_looks_numeric(row[i]) for row in cells)
+        table.add_column(heading, justify="right" if numeric else "left", overflow="fold")
+    for i, row in enumerate(cells):
+        table.add_row(*row, style="bold" if i == strong else None)
+    Console(markup=False, highlight=False, emoji=False).print(table)
+
+
+def _looks_numeric(cell: str) -> bool:
+    return not cell or cell.removesuffix(" %").lstrip("+-").replace(".", "", 1).isdecimal()
+
+
+def count(n: int, word: str) -> str:
+    """Return a number with its noun: 1 set, 2 sets."""
+    many = f"{word}es" if word.endswith("s") else f"{word}s"
+    return f"{n:,} {word if n == 1 else many}"
+
+
+def percent(share: float) -> str:
+    """Return a share as a percentage with one decimal."""
+    return f"{100 * share:.1f} %"
+
+
+def check_writable(path: Path, force: bool, *inputs: Path) -> None:
+    """Refuse, before any work is done, a file that cannot be written, would be overwritten, or is itself an input."""
+    if path.is_dir():
+        raise Refused(f"The file to write must not be a folder. Got the folder {str(path)!r}. Name a file inside it.")
+    if not path.parent.is_dir():
+        raise Refused(f"The folder of the file to write must exist. There is no folder {str(path.parent)!r}. Make it.")
+    if path.exists() and any(path.samefile(other) for other in inputs if other.exists()):
+        raise Refused(f"The file to write must not be one that is read. Got {str(path)!r} for both. Use another name.")
+    if path.exists() and not force:
+        raise Refused(f"The file {str(path)!r} is there already. Use --force to overwrite it, or another name.")

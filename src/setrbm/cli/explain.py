@@ -1,0 +1,124 @@
+"""``setrbm explain``: which vector, and which feature, decided the class of a set."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from setrbm.cli._errors import Refused
+from setrbm.cli._models import as_classes, columns_of
+from setrbm.cli._options import BagOption, DataArgument, JsonOption, LabelOption, ModelArgument
+from setrbm.cli._output import count, show_json, show_table
+
+if TYPE_CHECKING:
+    from setrbm._types import Array
+    from setrbm.bags import Bags
+    from setrbm.explain import Explanation
+
+SETS_SHOWN = 5
+
+
+def explain(
+    model: ModelArgument,
+    data: DataArgument,
+    bag: BagOption = "bag",
+    label: LabelOption = "label",
+    sets: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="ID", show_default=f"the first {SETS_SHOWN}", help="A set; may be repeated."),
+    ] = None,
+    asked: Annotated[
+        str | None,
+        typer.Option("--class", metavar="LABEL", show_default="the predicted one", help="The class to explain."),
+    ] = None,
+    top: Annotated[int, typer.Option("--top", metavar="N", min=1, help="How many features to show.")] = 5,
+    vectors: Annotated[
+        int, typer.Option("--vectors", metavar="N", min=1, help="How many vectors to show; --json has all.")
+    ] = 10,
+    json: JsonOption = False,
+) -> None:
+    """Show which vector, and which features, decided the class of a set.
+
+    For each vector, counted from 1 within its set: the drop, by how much the log-probability of the class falls
+    without it, and the probability of the class were it the only vector. The one with the largest drop decided.
+    """
+    import numpy as np
+
+    from setrbm import load
+    from setrbm.datasets.files import read_bags
+
+    fitted = load(model)
+    bags = read_bags(data, bag, label, **columns_of(fitted))
+    bags = bags[_positions(bags, sets)]
+    y = None if asked is None else np.repeat(_asked_class(fitted, asked), len(bags))
+    explained = described(fitted, bags, fitted.explain(bags, y), top)
+    if json:
+        show_json({"model": str(model), "data": str(data), "sets": explained})
+        return
+    for one in explained:
+        _show(one, vectors)
+
+
+def _positions(bags: Bags, asked: list[str] | None) -> list[int]:
+    """Return where the asked sets stand; the first few if none is asked."""
+    if not asked:
+        return list(range(min(SETS_SHOWN, len(bags))))
+    place = {str(name): k for k, name in enumerate(bags.ids.tolist())}
+    for name in asked:
+        if name not in place:
+            some = ", ".join(list(place)[:5]) + (f" and {len(place) - 5} more" if len(place) > 5 else "")
+            raise Refused(f"--set must name a set of the data: {some}. Got {name!r}.")
+    return [place[name] for name in asked]
+
+
+def _asked_class(fitted: Any, label: str) -> Array:
+    import numpy as np
+
+    try:
+        return as_classes(fitted, np.array([label]))
+    except ValueError as error:
+        raise Refused(f"--class names no class. {error}") from None
+
+
+def described(fitted: Any, bags: Bags, explanation: Explanation, top: int) -> list[dict[str, Any]]:
+    """Return for each set its classes, its vectors and its top features, in plain words and numbers."""
+    classes = fitted.classes_.tolist()
+    p = fitted.predict_proba(bags)
+    deciding, features = explanation.deciding_vectors(), explanation.top_features(top)
+    sets = []
+    for k, part in enumerate(explanation):
+        code, best = classes.index(part.classes.tolist()[0]), int(p[k].argmax())
+        sets.append(
+            {
+                "set": part.ids.tolist()[0],
+                "predicted": classes[best],
+                "probability": float(p[k, best]),
+                "explained": classes[code],
+                "explained_probability": float(p[k, code]),
+                "deciding_vector": int(deciding[k]) + 1,
+                "vectors": [
+                    {"vector": s + 1, "drop": float(drop), "alone": float(alone)}
+                    for s, (drop, alone) in enumerate(zip(part.drop, part.alone[:, code], strict=True))
+                ],
+                "features": [{"feature": name, "contribution": value} for name, value in features[k]],
+            }
+        )
+    return sets
+
+
+def _show(one: dict[str, Any], most: int) -> None:
+    line = f"Set {one['set']}: class {one['predicted']} with probability {one['probability']:.3f}"
+    if one["explained"] != one["predicted"]:
+        line += f"; explained here: class {one['explained']}, probability {one['explained_probability']:.3f}"
+    typer.echo(line)
+    ranked = sorted(one["vectors"], key=lambda v: -v["drop"])
+    rows = [
+        (v["vector"], f"{v['drop']:+.3f}", f"{v['alone']:.3f}", "decided" if i == 0 else "")
+        for i, v in enumerate(ranked[:most])
+    ]
+    show_table("", ("vector", "drop", "p alone", ""), rows, strong=0)
+    if len(ranked) > most:
+        typer.echo(f"and {count(len(ranked) - most, 'vector')} more; use --vectors or --json to see them")
+    features = ", ".join(f"{f['feature']} {f['contribution']:+.3f}" for f in one["features"])
+    typer.echo(f"Features that weighed most: {features}\n")

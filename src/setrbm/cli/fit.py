@@ -1,0 +1,127 @@
+"""``setrbm fit``: learn a model from a file of sets."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from setrbm.cli._models import new_model
+from setrbm.cli._options import (
+    BagOption,
+    ConstraintOption,
+    DataArgument,
+    EngineOption,
+    EpochsOption,
+    ForceOption,
+    HiddenOption,
+    JobsOption,
+    JsonOption,
+    LabelOption,
+    ObjectiveOption,
+    PoolingOption,
+    QuietOption,
+    RatesOption,
+    SeedOption,
+)
+from setrbm.cli._output import check_writable, count, show_json
+from setrbm.cli._progress import Bar, FitWatch, reporting
+
+if TYPE_CHECKING:
+    from setrbm._types import Array
+    from setrbm.bags import Bags
+    from setrbm.training import Progress, Report
+
+
+def fit(
+    data: DataArgument,
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="File to write, such as model.safetensors.")],
+    bag: BagOption = "bag",
+    label: LabelOption = "label",
+    force: ForceOption = False,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+    constraint: ConstraintOption = None,
+    pooling: PoolingOption = None,
+    objective: ObjectiveOption = None,
+    hidden: HiddenOption = None,
+    learning_rate: RatesOption = None,
+    epochs: EpochsOption = None,
+    seed: SeedOption = 0,
+    jobs: JobsOption = None,
+    engine: EngineOption = "auto",
+) -> None:
+    """Learn a model from a file of labelled sets.
+
+    What is not given is chosen: learning rates and start weights are tried side by side on a part of the sets, judged
+    on a held-out part, and the best learns once more from all sets.
+    """
+    from setrbm.datasets.files import read_sets
+
+    check_writable(model, force, data)
+    bags, y = read_sets(data, bag, label)
+    estimator = new_model(
+        constraint=constraint, pooling=pooling, objective=objective, hidden=hidden, rates=learning_rate,
+        epochs=epochs, seed=seed, jobs=jobs, engine=engine,
+    )  # fmt: skip
+    begin = time.perf_counter()
+    fit_with_bar(estimator, bags, y, "Fitting", quiet)
+    estimator.save(model)
+    summary = _summary(estimator, bags, y) | {"seconds": time.perf_counter() - begin, "model": str(model)}
+    if json:
+        show_json(summary)
+    else:
+        _show(summary)
+
+
+def fit_with_bar(estimator: Any, bags: Bags, y: Array, title: str, quiet: bool) -> None:
+    """Fit a ClassSetRBMCV with a bar on stderr."""
+    with Bar(title, total=1.0, quiet=quiet, bound="at most") as bar, reporting(_report_to(bar)):
+        estimator.fit(bags, y)
+
+
+def _report_to(bar: Bar) -> Report:
+    watch = FitWatch()
+
+    def report(progress: Progress) -> None:
+        share = watch.share(progress)
+        what = "choosing" if watch.choosing else "on all sets"
+        bar.show(share, f"{what}, epoch {progress.epoch}/{progress.max_epochs}")
+
+    return report
+
+
+def _summary(estimator: Any, bags: Bags, y: Array) -> dict[str, Any]:
+    sets_of_class = {name: int((y == name).sum()) for name in estimator.classes_.tolist()}
+    return {
+        "sets": len(bags),
+        "vectors": bags.n_vectors,
+        "features": bags.shape[1],
+        "classes": [{"label": name, "sets": n} for name, n in sets_of_class.items()],
+        "settings": {name: value for name, value in vars(estimator._resolved()).items() if name in estimator.CHOOSABLE},
+        "chosen": estimator.best_params_,
+        "candidates": len(estimator.results_["score"]),
+        "epochs": estimator.best_epoch_,
+        # Classes of one set each leave nothing to hold out.
+        "judged_on": "held-out sets" if max(sets_of_class.values()) > 1 else "training sets",
+        "mean_negative_log_p": estimator.best_score_,
+    }
+
+
+def _show(summary: dict[str, Any]) -> None:
+    names = ", ".join(f"{c['label']} ({c['sets']:,})" for c in summary["classes"][:8])
+    more = ", ..." if len(summary["classes"]) > 8 else ""
+    chosen = ", ".join(f"{name} {value}" for name, value in summary["chosen"].items())
+    typer.echo(
+        f"sets       {summary['sets']:,}, with {count(summary['vectors'], 'vector')} of "
+        f"{count(summary['features'], 'feature')}\n"
+        f"classes    {len(summary['classes'])}: {names}{more}\n"
+        f"chosen     {chosen}, {count(summary['epochs'], 'epoch')} "
+        f"(best of {count(summary['candidates'], 'candidate')})\n"
+        f"loss       {summary['mean_negative_log_p']:.4f}, mean -log p on {summary['judged_on']}; as the best of those "
+        "tried, too hopeful\n"
+        f"time       {summary['seconds']:.1f} s\n"
+        f"model      {summary['model']}"
+    )

@@ -1,0 +1,503 @@
+"""The command line: what it prints, what it writes, and how it says no."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import json
+import shlex
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import setrbm.cli
+from setrbm import Bags, ClassSetRBMCV, __version__, load
+from setrbm.cli import app
+from setrbm.datasets.files import read_bags, read_sets, write_csv
+
+QUICK = ("--epochs", "12", "--hidden", "4", "--learning-rate", "0.1", "--engine", "reference")
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def answer(*arguments):
+    """Return the JSON a command prints; nothing else may stand on stdout."""
+    result = run(*arguments, "--json")
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def sets(seed=0, labels=("no", "yes"), names=("size", "shape", "colour")):
+    """Return 20 sets; those of the second class hold one vector that is large in its first feature."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, 5, size=20)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    X = rng.random((offsets[-1], 3)).round(3)
+    y = np.arange(20) % 2
+    X[offsets[:-1] + 1, 0] += 3.0 * y
+    ids = [f"set{k}" for k in range(20)]
+    return Bags(X, offsets, ids, names), np.array(labels)[y]
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    """A folder with data.csv and a model fitted on it."""
+    folder = tmp_path_factory.mktemp("work")
+    write_csv(folder / "data.csv", *sets())
+    result = run("fit", folder / "data.csv", folder / "model.safetensors", *QUICK)
+    assert result.exit_code == 0, result.stderr
+    return folder
+
+
+# --- the whole ---
+
+
+def test_version_and_help_are_shown():
+    assert run("--version").stdout == f"setrbm {__version__}\n"
+    shown = run("--help").stdout
+    for command in ("demo", "fit", "predict", "evaluate", "explain"):
+        assert command in shown
+        assert "Example" in run(command, "--help").stdout
+
+
+def test_the_entry_point_runs_and_loads_nothing_heavy():
+    code = (
+        "import sys\nfrom setrbm.cli import main\nsys.argv = ['setrbm', '--version']\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "print([m for m in ('numba', 'torch', 'matplotlib') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == f"setrbm {__version__}\n[]\n"
+
+
+def test_commands_import_only_typer_and_each_other_at_the_top():
+    for path in Path(setrbm.cli.__file__).parent.glob("*.py"):
+        for node in ast.parse(path.read_text()).body:
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) else []
+            for name in names:
+                light = name.split(".")[0] in sys.stdlib_module_names or name.startswith(("typer", "setrbm.cli"))
+                assert light, f"{path.name} imports {name} at its top"
+
+
+def test_the_defaults_shown_in_help_are_those_of_the_estimator():
+    from setrbm.cli import _options
+
+    defaults = ClassSetRBMCV().get_params()
+    for option, name in (
+        (_options.ConstraintOption, "constraint"),
+        (_options.PoolingOption, "pooling"),
+        (_options.ObjectiveOption, "objective"),
+        (_options.HiddenOption, "n_hidden"),
+        (_options.RatesOption, "learning_rate"),
+        (_options.EpochsOption, "max_epochs"),
+    ):
+        assert option.__metadata__[0].show_default == str(defaults[name]).strip("()")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("fit", "data.csv"),
+        ("fit", "data.csv", "m", "--hidden", "0"),
+        ("fit", "data.csv", "m", "--constraint", "nand"),
+        ("evaluate", "data.csv", "--folds", "1"),
+        ("nonsense",),
+    ],
+)
+def test_wrong_arguments_end_with_code_2(arguments):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+
+
+def test_a_bad_file_ends_with_one_sentence_and_code_1(tmp_path):
+    (tmp_path / "bad.csv").write_text("bag,label,x\n1,0,oops\n")
+    result = run("fit", tmp_path / "bad.csv", tmp_path / "model.safetensors")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: Every feature cell must hold a finite number. Got 'oops' in line 2")
+    assert result.stderr.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.csv"]
+
+
+def test_a_fault_of_our_own_is_called_one(work, monkeypatch):
+    def broken(*_):
+        raise KeyError("lost")
+
+    monkeypatch.setattr("setrbm.cli.predict._answers", broken)
+    result = run("predict", work / "model.safetensors", work / "data.csv")
+    assert result.exit_code == 1
+    assert "failed in a way it should not: KeyError: 'lost'" in result.stderr
+    assert "SETRBM_TRACEBACK=1" in result.stderr
+
+
+def test_a_traceback_is_there_for_those_who_ask(tmp_path, monkeypatch):
+    monkeypatch.setenv("SETRBM_TRACEBACK", "1")
+    result = run("fit", tmp_path / "none.csv", tmp_path / "model.safetensors")
+    assert isinstance(result.exception, FileNotFoundError)
+
+
+def test_a_warning_of_the_library_is_one_line_on_stderr(work, monkeypatch):
+    def warned(*_, **__):
+        warnings.simplefilter("always")
+        warnings.warn("something to know", stacklevel=1)
+        return []
+
+    monkeypatch.setattr("setrbm.cli.explain.described", warned)
+    result = run("explain", work / "model.safetensors", work / "data.csv")
+    assert result.stderr == "Note: something to know\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [("fit", "data.csv", "new.safetensors"), ("evaluate", "data.csv", "--folds", "2")]
+)
+def test_ctrl_c_while_training_ends_with_code_130_and_writes_nothing(work, monkeypatch, arguments):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(work)
+    monkeypatch.setattr("setrbm.cli._progress.Bar.show", interrupted)
+    before = sorted(path.name for path in work.iterdir())
+    result = run(*arguments, *QUICK)
+    assert result.exit_code == 130
+    assert result.stdout == ""
+    assert result.stderr == "Stopped.\n"
+    assert sorted(path.name for path in work.iterdir()) == before
+
+
+def test_without_a_terminal_progress_is_a_line_now_and_then(work, monkeypatch):
+    monkeypatch.setattr("setrbm.cli._progress.SECONDS_BETWEEN_LINES", 0.0)
+    result = run("fit", work / "data.csv", work / "lines.safetensors", *QUICK, "--json")
+    lines = result.stderr.splitlines()
+    assert lines[0].startswith("Fitting: choosing, epoch 1/12, at most ")
+    assert "Fitting: on all sets, epoch 1/" in result.stderr
+    assert json.loads(result.stdout)["sets"] == 20
+    assert run("fit", work / "data.csv", work / "lines.safetensors", *QUICK, "--force", "--quiet").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0.0, "about 0 s left"), (59, "about 59 s left"), (61, "about 1:01 min left")]
+)
+def test_the_time_left_follows_the_time_so_far(monkeypatch, seconds, shown):
+    from setrbm.cli._progress import Bar
+
+    bar = Bar("Working", total=4.0)
+    monkeypatch.setattr("time.perf_counter", lambda: bar._begin + seconds)
+    assert bar.left(2.0) == shown
+    assert bar.left(0.0) == "time left unknown"
+
+
+# --- fit ---
+
+
+def test_a_fitted_file_holds_the_model_the_library_would_fit(work, tmp_path):
+    told = answer("fit", work / "data.csv", tmp_path / "model.safetensors", *QUICK, "--constraint", "or", "--seed", "3")
+    bags, y = read_sets(work / "data.csv")
+    model = ClassSetRBMCV(
+        n_hidden=4, learning_rate=0.1, max_epochs=12, constraint="or", engine="reference", random_state=3
+    ).fit(bags, y)
+    np.testing.assert_array_equal(load(tmp_path / "model.safetensors").W_, model.W_)
+    assert told["sets"] == 20
+    assert told["vectors"] == bags.n_vectors
+    assert told["classes"] == [{"label": "no", "sets": 10}, {"label": "yes", "sets": 10}]
+    assert told["chosen"] == model.best_params_
+    assert told["settings"]["constraint"] == "or"
+    assert told["epochs"] == model.best_epoch_
+    assert told["mean_negative_log_p"] == model.best_score_
+
+
+def test_several_learning_rates_are_chosen_from(work, tmp_path):
+    rates = ("--learning-rate", "0.05", "--learning-rate", "0.2")
+    told = answer("fit", work / "data.csv", tmp_path / "m.safetensors", *QUICK, *rates)
+    assert told["candidates"] == 3 * 3
+    assert told["chosen"]["learning_rate"] in (0.05, 0.1, 0.2)
+
+
+def test_the_summary_of_a_fit_names_what_was_learned(work, tmp_path):
+    shown = run("fit", work / "data.csv", tmp_path / "m.safetensors", *QUICK).stdout
+    assert "sets       20, with" in shown
+    assert "classes    2: no (10), yes (10)" in shown
+    assert "mean -log p on held-out sets" in shown
+    assert str(tmp_path / "m.safetensors") in shown
+
+
+def test_a_model_file_is_overwritten_only_by_force(work, tmp_path):
+    model = tmp_path / "m.safetensors"
+    model.write_text("precious")
+    refused = run("fit", work / "data.csv", model, *QUICK)
+    assert refused.exit_code == 2
+    assert "is there already. Use --force" in refused.stderr
+    assert model.read_text() == "precious"
+    assert run("fit", work / "data.csv", model, *QUICK, "--force").exit_code == 0
+    assert load(model).classes_.tolist() == ["no", "yes"]
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_any_work(work, tmp_path):
+    missing = run("fit", "none.csv", tmp_path / "no" / "m.safetensors")
+    assert missing.exit_code == 2
+    assert "The folder of the file to write must exist." in missing.stderr
+    folder = run("fit", "none.csv", tmp_path)
+    assert folder.exit_code == 2
+    assert "must not be a folder" in folder.stderr
+
+
+def test_what_is_read_is_never_overwritten(work):
+    model, data = work / "model.safetensors", work / "data.csv"
+    for arguments in (("fit", data, data), ("predict", model, data, "-o", data), ("predict", model, data, "-o", model)):
+        result = run(*arguments, "--force")
+        assert result.exit_code == 2
+        assert "must not be one that is read" in result.stderr
+
+
+def test_columns_may_have_other_names(work, tmp_path):
+    write_csv(tmp_path / "data.csv", *sets(), bag="molecule", label="musk")
+    named = ("--bag", "molecule", "--label", "musk")
+    told = answer("fit", tmp_path / "data.csv", tmp_path / "m.safetensors", *QUICK, *named)
+    assert told["features"] == 3
+    shown = run("predict", tmp_path / "m.safetensors", tmp_path / "data.csv", *named).stdout
+    assert shown.startswith("molecule,musk,probability\nset0,")
+
+
+# --- predict ---
+
+
+def test_predictions_are_those_of_the_library(work):
+    model, bags = load(work / "model.safetensors"), read_bags(work / "data.csv")
+    rows = list(
+        csv.DictReader(run("predict", work / "model.safetensors", work / "data.csv", "--proba").stdout.splitlines())
+    )
+    p = model.predict_proba(bags)
+    assert [row["bag"] for row in rows] == bags.ids.tolist()
+    assert [row["label"] for row in rows] == model.predict(bags).tolist()
+    np.testing.assert_allclose([[float(row["p_no"]), float(row["p_yes"])] for row in rows], p, rtol=1e-5)
+    np.testing.assert_allclose([float(row["probability"]) for row in rows], p.max(axis=1), rtol=1e-5)
+
+
+def test_predictions_as_json_hold_the_same(work):
+    told = answer("predict", work / "model.safetensors", work / "data.csv", "--proba")
+    p = load(work / "model.safetensors").predict_proba(read_bags(work / "data.csv"))
+    assert [one["set"] for one in told["sets"]] == [f"set{k}" for k in range(20)]
+    np.testing.assert_array_equal([list(one["probabilities"].values()) for one in told["sets"]], p)
+
+
+def test_predictions_can_go_to_a_file_that_is_not_overwritten(work, tmp_path):
+    out = tmp_path / "answers.csv"
+    result = run("predict", work / "model.safetensors", work / "data.csv", "--output", out)
+    assert result.stdout == ""
+    assert result.stderr == f"Wrote the classes of 20 sets to {out}.\n"
+    assert out.read_text() == run("predict", work / "model.safetensors", work / "data.csv").stdout
+    assert run("predict", work / "model.safetensors", work / "data.csv", "--output", out).exit_code == 2
+    assert run("predict", work / "model.safetensors", work / "data.csv", "--output", out, "--force").exit_code == 0
+
+
+def test_features_are_found_by_name_whatever_else_the_file_holds(work, tmp_path):
+    bags, _ = sets()
+    order = [2, 0, 1]
+    shuffled = Bags(bags.X[:, order], bags.offsets, bags.ids, bags.feature_names[order])
+    write_csv(tmp_path / "new.csv", shuffled, np.repeat("unknown", 20), label="remark")
+    new = run("predict", work / "model.safetensors", tmp_path / "new.csv")
+    assert new.stdout == run("predict", work / "model.safetensors", work / "data.csv").stdout
+
+
+@pytest.mark.parametrize("labels", [(0, 1), (-1, 1), ("0", "x"), ("01", "02")])
+def test_labels_come_out_as_they_went_in(tmp_path, labels):
+    bags, y = sets(labels=labels)
+    write_csv(tmp_path / "data.csv", bags, y)
+    assert run("fit", tmp_path / "data.csv", tmp_path / "m", *QUICK).exit_code == 0
+    shown = run("predict", tmp_path / "m", tmp_path / "data.csv").stdout.splitlines()[1:]
+    assert {line.split(",")[1] for line in shown} == {str(label) for label in labels}
+    # One class alone may be written as integers where the model knows text.
+    write_csv(tmp_path / "one.csv", bags[:1], y[:1])
+    assert answer("evaluate", tmp_path / "one.csv", "--model", tmp_path / "m")["predictions"] == 1
+
+
+def test_svmlight_files_with_fewer_features_than_the_model_are_read(tmp_path):
+    (tmp_path / "train.svm").write_text("\n".join(f"{k % 2} qid:{k} {1 + k % 2}:1 3:{k / 20}" for k in range(12)))
+    assert run("fit", tmp_path / "train.svm", tmp_path / "m", *QUICK).exit_code == 0
+    (tmp_path / "new.svm").write_text("0 qid:5 1:1\n1 qid:6 2:1\n")
+    told = answer("predict", tmp_path / "m", tmp_path / "new.svm")
+    assert [one["set"] for one in told["sets"]] == [5, 6]
+    (tmp_path / "wide.svm").write_text("0 qid:1 9:1\n")
+    result = run("predict", tmp_path / "m", tmp_path / "wide.svm")
+    assert result.exit_code == 1
+    assert "Got feature 9, past the last known feature 3, in line 1" in result.stderr
+
+
+def test_a_file_that_is_no_model_is_refused(work):
+    result = run("predict", work / "data.csv", work / "data.csv")
+    assert result.exit_code == 1
+    assert "must be a model file" in result.stderr
+
+
+# --- evaluate ---
+
+
+def test_a_model_is_scored_as_scikit_learn_would(work, tmp_path):
+    from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, recall_score
+
+    bags, y = sets(seed=5)
+    write_csv(tmp_path / "test.csv", bags, y)
+    told = answer("evaluate", tmp_path / "test.csv", "--model", work / "model.safetensors")
+    model = load(work / "model.safetensors")
+    predicted = model.predict(bags)
+    assert told["accuracy"] == accuracy_score(y, predicted)
+    assert told["mean_negative_log_p"] == pytest.approx(log_loss(y, model.predict_proba(bags)))
+    assert told["confusion"] == confusion_matrix(y, predicted).tolist()
+    assert [c["recall"] for c in told["classes"]] == recall_score(y, predicted, average=None).tolist()
+    assert told["accuracy_by_fold"] == []
+    shown = run("evaluate", tmp_path / "test.csv", "--model", work / "model.safetensors").stdout
+    assert f"accuracy      {100 * told['accuracy']:.1f} %" in shown
+    assert "is \\ predicted" in shown
+
+
+def test_cross_validation_predicts_each_set_once_a_repeat_by_models_that_never_saw_it(work, monkeypatch):
+    seen = []
+    fit = ClassSetRBMCV.fit
+
+    def noted(self, X, y, sample_weight=None):
+        seen.append(set(X.ids.tolist()))
+        return fit(self, X, y, sample_weight)
+
+    monkeypatch.setattr(ClassSetRBMCV, "fit", noted)
+    told = answer("evaluate", work / "data.csv", "--folds", "4", "--repeats", "2", *QUICK)
+    assert told["predictions"] == 40
+    assert len(told["accuracy_by_fold"]) == len(seen) == 8
+    assert told["mean_accuracy_of_folds"] == pytest.approx(np.mean(told["accuracy_by_fold"]))
+    everything = {f"set{k}" for k in range(20)}
+    for repeat in (seen[:4], seen[4:]):
+        tested = [everything - learned for learned in repeat]
+        assert sum(map(len, tested)) == 20
+        assert set.union(*tested) == everything
+
+
+def test_folds_that_a_class_cannot_fill_are_refused_with_the_most_there_can_be(work):
+    result = run("evaluate", work / "data.csv", "--folds", "11")
+    assert result.exit_code == 2
+    assert "Got 10 of class no. Use --folds 10." in result.stderr
+
+
+def test_settings_of_training_go_with_cross_validation_only(work):
+    result = run("evaluate", work / "data.csv", "--model", work / "model.safetensors", "--learning-rate", "0.1")
+    assert result.exit_code == 2
+    assert "--learning-rate is for cross-validation" in result.stderr
+
+
+def test_a_label_the_model_never_learned_is_refused(work, tmp_path):
+    bags, y = sets(labels=("no", "maybe"))
+    write_csv(tmp_path / "test.csv", bags, y)
+    result = run("evaluate", tmp_path / "test.csv", "--model", work / "model.safetensors")
+    assert result.exit_code == 1
+    assert "one of the classes the model has learned: no, yes. Got maybe for set 2 of 20." in result.stderr
+
+
+# --- explain ---
+
+
+def test_explanations_are_those_of_the_library(work):
+    model, bags = load(work / "model.safetensors"), read_bags(work / "data.csv")
+    told = answer(
+        "explain", work / "model.safetensors", work / "data.csv", "--set", "set3", "--set", "set0", "--top", "2"
+    )
+    explanation = model.explain(bags[[3, 0]])
+    for one, part, top in zip(told["sets"], explanation, explanation.top_features(2), strict=True):
+        assert one["set"] == part.ids[0]
+        assert [v["drop"] for v in one["vectors"]] == part.drop.tolist()
+        assert one["deciding_vector"] == int(part.drop.argmax()) + 1
+        code = model.classes_.tolist().index(one["explained"])
+        assert [v["alone"] for v in one["vectors"]] == part.alone[:, code].tolist()
+        assert [(f["feature"], f["contribution"]) for f in one["features"]] == top
+
+
+def test_the_deciding_vector_is_marked_and_the_first_sets_are_shown_by_default(work):
+    shown = run("explain", work / "model.safetensors", work / "data.csv", "--vectors", "1").stdout
+    assert shown.count("Set set") == shown.count("decided") == 5
+    assert "use --vectors or --json to see them" in shown
+    assert "Features that weighed most: " in shown
+    assert any(name in shown for name in ("size", "shape", "colour"))
+
+
+def test_another_class_can_be_explained(work):
+    told = answer("explain", work / "model.safetensors", work / "data.csv", "--class", "no")
+    model = load(work / "model.safetensors")
+    p = model.predict_proba(read_bags(work / "data.csv"))[:5, 0]
+    assert [one["explained_probability"] for one in told["sets"]] == p.tolist()
+    assert (
+        "explained here: class no"
+        in run("explain", work / "model.safetensors", work / "data.csv", "--class", "no").stdout
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("--set", "set99"),
+            "--set must name a set of the data: set0, set1, set2, set3, set4 and 15 more. Got 'set99'.",
+        ),
+        (
+            ("--class", "maybe"),
+            "--class names no class. A label must be one of the classes the model has learned: no, yes.",
+        ),
+    ],
+)
+def test_a_set_or_class_that_is_not_there_is_refused(work, arguments, message):
+    result = run("explain", work / "model.safetensors", work / "data.csv", *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+# --- demo ---
+
+
+@pytest.fixture
+def quick_demo(monkeypatch):
+    model = ClassSetRBMCV(n_hidden=10, learning_rate=0.1, init_scale=0.3, max_epochs=10, random_state=0)
+    monkeypatch.setattr("setrbm.cli.demo._new_model", lambda: model)
+    monkeypatch.setattr("setrbm.cli.demo.FOLDS", 2)
+
+
+def test_the_demo_writes_its_files_and_the_commands_it_names_work(quick_demo, tmp_path):
+    folder = tmp_path / "a folder"
+    result = run("demo", "--output", folder)
+    assert result.exit_code == 0, result.stderr
+    assert "the paper reports 83.91 %" in result.stdout
+    assert {path.name for path in folder.iterdir()} == {
+        "musk1.safetensors", "musk1.csv", "musk1-aside.csv", "musk1.png",
+    }  # fmt: skip
+    assert (folder / "musk1.png").read_bytes().startswith(b"\x89PNG")
+    named = [line.strip() for line in result.stdout.splitlines() if line.strip().startswith("setrbm ")]
+    assert len(named) == 4
+    for line in named[:3]:
+        done = run(*shlex.split(line)[1:])
+        assert done.exit_code == 0, done.stderr
+    assert "fit" in named[3]
+
+
+def test_the_demo_as_json_holds_what_it_shows(quick_demo, tmp_path):
+    told = answer("demo", "--output", tmp_path, "--repeats", "2")
+    assert len(told["cross_validation"]["accuracy_by_fold"]) == 4
+    assert told["cross_validation"]["paper"] == 0.8391
+    assert len(told["molecules"]) == 12
+    assert sum(molecule["label"] for molecule in told["molecules"]) == 6
+    assert all(Path(name).is_file() for name in told["files"])
+    # The molecules kept aside are those in the file, with the classes they have there.
+    bags, y = read_sets(tmp_path / "musk1-aside.csv")
+    assert [m["set"] for m in told["molecules"]] == bags.ids.tolist()
+    assert [m["label"] for m in told["molecules"]] == y.tolist()
+
+
+def test_the_demo_without_matplotlib_says_how_to_get_it_and_goes_on(quick_demo, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    result = run("demo", "--output", tmp_path)
+    assert result.exit_code == 0
+    assert "pip install 'setrbm[plot]'" in result.stderr
+    assert not (tmp_path / "musk1.png").exists()
