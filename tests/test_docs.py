@@ -91,14 +91,7 @@ def test_a_public_name_has_a_numpydoc_docstring(name):
     assert len(body) == 1 or not body[1], f"{name}: a blank line must follow the first."
 
 
-# Prose after the last parameter is read as one more: it must stand above the section, or under Notes.
-PROSE_AMONG_PARAMETERS = pytest.mark.xfail(strict=False, reason="its docstring has prose among the parameters")
-
-
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=PROSE_AMONG_PARAMETERS if name == "Bags.from_frame" else ()) for name in documented()],
-)
+@pytest.mark.parametrize("name", documented())
 def test_a_described_parameter_is_one_the_signature_has(name):
     thing = documented()[name]
     _, sections = parse(thing.__doc__)

@@ -7,6 +7,7 @@ import brute
 from brute import CONSTRAINTS, POOLINGS, random_params
 from setrbm.energy import (
     Params,
+    energy,
     free_energy,
     log_joint,
     log_posterior,
@@ -22,6 +23,17 @@ ONE = np.array([0, 3])
 def case(request):
     rng = np.random.default_rng(request.param)
     return rng.integers(0, 2, size=(3, 4)).astype(float), random_params(rng, 4, 2, 3)
+
+
+@pytest.mark.parametrize("visible", ["binary", "gaussian"])
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_the_energy_is_the_paper_s_for_every_allowed_state_and_refused_for_others(case, constraint, visible):
+    X, params = case
+    for h, g in brute.hidden_states(3, 2, constraint):
+        expected = brute.energy(X, 1, h, g, params, visible)
+        assert energy(X, 1, h, g, params, constraint, visible) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    with pytest.raises(ValueError, match="must keep the constraint"):
+        energy(X, 1, np.ones((3, 2)), np.ones((3, 2)), params, constraint)
 
 
 @pytest.mark.parametrize("visible", ["binary", "gaussian"])

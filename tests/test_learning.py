@@ -7,8 +7,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
 from setrbm import Bags, ClassSetRBMCV
 from setrbm.datasets import load_musk1
 
-RATES = (0.01, 0.03, 0.1)
-GENERATIVE_RATES = (0.0003, 0.001)
+RATES = (0.03, 0.1)
 
 
 def accuracy(constraint, pooling, objective):
@@ -20,10 +19,10 @@ def accuracy(constraint, pooling, objective):
         pooling=pooling,
         objective=objective,
         learning_rate=RATES,
-        generative_learning_rate=GENERATIVE_RATES if objective == "hybrid" else 0.001,
-        init_scale=(0.1, 0.3),
-        max_epochs=200,
-        patience=30,
+        generative_learning_rate=0.001,
+        init_scale=0.3,
+        max_epochs=100,
+        patience=20,
         random_state=0,
         n_jobs=1,
     )

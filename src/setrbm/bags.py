@@ -182,6 +182,9 @@ class Bags:
     def from_frame(cls, frame: Any, bag: str = "bag", label: str | None = None) -> Bags | tuple[Bags, Labels]:
         """Make bags from a pandas, polars or arrow frame with one vector a row.
 
+        Every column but those of the bag and the label is a feature. Sets come in order of first appearance, whether
+        or not their rows stand together.
+
         Parameters
         ----------
         frame : DataFrame or Table
@@ -189,9 +192,6 @@ class Bags:
             The column that names the set each row belongs to.
         label : str, optional
             The column with the set's label, the same in all rows of a set. With it, ``(bags, y)`` is returned.
-
-        Every other column is a feature. Sets come in order of first appearance, whether or not their rows stand
-        together.
 
         Examples
         --------

@@ -65,6 +65,24 @@ def activations(X: Any, params: Params) -> Array:
     return np.asarray(X @ params.W.T) + params.c
 
 
+def energy(
+    X: Any, y: int, h: Array, g: Array, params: Params, constraint: Constraint, visible: Visible = "binary"
+) -> float:
+    r"""Return the energy of one set with its label and hidden units.
+
+    .. math:: E = -d_y - \sum_s b \cdot x_s - \sum_s c \cdot h_s - \sum_s h_s \cdot W x_s - \sum_s g_s \cdot U_{\cdot y}
+
+    Parameters
+    ----------
+    h, g : ndarray of shape (n_vectors, n_hidden)
+        Zeros and ones; at most one g of a unit is on, and h >= g. Under xor, g is h.
+    """
+    if (g.sum(axis=0) > 1).any() or (h < g).any() or (constraint == "xor" and (h != g).any()):
+        raise ValueError(f"h and g must keep the constraint {constraint!r}: at most one g a unit, h >= g (xor: h = g).")
+    seen_by_inputs = visible_term(X, params, visible).sum() + (h * activations(X, params)).sum()
+    return float(-params.d[y] - seen_by_inputs - (g @ params.U[:, y]).sum())
+
+
 def softplus(v: Array) -> Array:
     """Return log(1 + exp(v)); the identity max(v, 0) + log1p(exp(-abs(v))) keeps exp in range."""
     return np.maximum(v, 0.0) + np.log1p(np.exp(-np.abs(v)))

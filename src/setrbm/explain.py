@@ -45,6 +45,15 @@ class Explanation:
     offsets : ndarray of shape (n_sets + 1,)
     ids : ndarray of shape (n_sets,)
     feature_names : ndarray of shape (n_features,), optional
+
+    Examples
+    --------
+    >>> from setrbm import ClassSetRBM
+    >>> from setrbm.datasets import load_musk1
+    >>> bags, y = load_musk1()
+    >>> explained = ClassSetRBM(max_epochs=5, random_state=0).fit(bags, y).explain(bags[:2])
+    >>> explained.drop.shape, explained.deciding_vectors().shape, len(explained.top_features(3)[0])
+    ((8,), (2,), 3)
     """
 
     classes: npt.NDArray[Any]

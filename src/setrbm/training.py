@@ -131,6 +131,10 @@ def train(
     session = engine.begin(spec, models, n_jobs)
     watches = [_Watch() for _ in models]
     limit = DIVERGED * max(np.log(len(models[0].params.d)), 1.0)
+    for model, watch in zip(models, watches, strict=True):
+        if model.shrink(spec) <= 0.0:
+            # Every step of decay would turn the weights over: diverged before it began.
+            watch.note(np.inf, np.full(2, np.nan), schedule.criterion, limit)
     begin, interrupted = time.perf_counter(), False
     try:
         for epoch in range(schedule.max_epochs):

@@ -139,6 +139,17 @@ def read_bags(
     """Return the sets of a file without labels: a label column may be missing, and one that is there is passed over.
 
     Parameters are those of ``read_sets``.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from setrbm import Bags
+    >>> from setrbm.datasets import read_bags, write_csv
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "new.csv")
+    ...     write_csv(path, Bags.from_list([[[1.0, 2.0]], [[3.0, 4.0], [5.0, 6.0]]]))
+    ...     read_bags(path)
+    Bags(2 sets, 3 vectors, 2 features, dense float64)
     """
     path = _existing(Path(path))
     table = _reader_for(path)(path, Wanted(bag, label, False, feature_names, n_features))
@@ -151,6 +162,17 @@ def write_csv(
     """Write sets, and the label of each where given, to a CSV file that ``read_sets`` reads back the same.
 
     Features without names are called f0, f1 and so on.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from setrbm import Bags
+    >>> from setrbm.datasets import read_bags, write_csv
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "new.csv")
+    ...     write_csv(path, Bags.from_list([[[1.0, 2.0]], [[3.0, 4.0], [5.0, 6.0]]]))
+    ...     read_bags(path)
+    Bags(2 sets, 3 vectors, 2 features, dense float64)
     """
     names = [f"f{i}" for i in range(bags.shape[1])] if bags.feature_names is None else list(bags.feature_names)
     X, groups = bags.to_groups()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -162,6 +163,12 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
             raise ValueError(f"sizes must be positive integers, one a set. Got {sizes!r}.")
         if n_steps < 1:
             raise ValueError(f"n_steps must be at least 1. Got {n_steps}.")
+        if self._resolved().objective == "discriminative":
+            warnings.warn(
+                "This model learned p(y | X) only: it knows nothing of how sets look, and its samples mean little. Fit "
+                "with objective='generative' or 'hybrid' to sample.",
+                stacklevel=2,
+            )
         seed = draws.new_seed(check_random_state(random_state))
         params, settings = self._params().astype(np.float64), self._resolved()
         X, offsets, codes = gibbs.sample_sets(

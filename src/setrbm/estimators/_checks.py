@@ -40,9 +40,6 @@ def check_settings(estimator: Any) -> None:
             if not isinstance(value, Real) or not math.isfinite(value) or value < 0 or (name in POSITIVE and not value):
                 need = "a positive number" if name in POSITIVE else "a number of 0 or more"
                 raise ValueError(f"{name} must be {need}. Got {value!r}.")
-    steepest = max(max(values(estimator.learning_rate)), max(values(estimator.generative_learning_rate)))
-    if (product := steepest * max(values(estimator.weight_decay))) >= 1.0:
-        raise ValueError(f"A learning rate times weight_decay must be below 1. Got {product:g}.")
     patience = estimator.patience
     if patience is not None and (not isinstance(patience, Integral) or patience < 1):
         raise ValueError(f"patience must be None or an integer of 1 or more. Got {patience!r}.")
