@@ -33,7 +33,7 @@ class ClassRBM(TrainableRBM):
         n_hidden: int = 100,
         *,
         objective: str = "discriminative",
-        learning_rate: float = 0.03,
+        learning_rate: float = 0.05,
         generative_learning_rate: float = 0.003,
         max_epochs: int = 300,
         early_stopping: bool = True,

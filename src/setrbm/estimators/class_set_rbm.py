@@ -114,7 +114,7 @@ class ClassSetRBM(TrainableRBM):
         constraint: Any = "xor",
         pooling: Any = "hard",
         objective: Any = "discriminative",
-        learning_rate: Any = 0.03,
+        learning_rate: Any = 0.05,
         generative_learning_rate: Any = 0.003,
         max_epochs: int = 300,
         early_stopping: bool = True,
