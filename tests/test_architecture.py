@@ -14,7 +14,7 @@ SOURCE = Path(setrbm.__file__).parent
 ROOMS = [
     ["_types", "_version", "draws"],
     ["bags"],
-    ["scaling", "pooling"],
+    ["scaling", "pooling", "shards"],
     ["energy"],
     ["gibbs"],
     ["engines"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from setrbm._types import Array
 from setrbm.bags import Bags
 
 
@@ -27,12 +29,15 @@ class Scaling:
     @classmethod
     def fit(cls, bags: Bags) -> Scaling:
         """Measure the range of every feature over all vectors."""
-        if bags.is_sparse:
-            largest = abs(bags.X).max(axis=0).toarray().ravel()
-            return cls(np.zeros_like(largest), _inverse(largest), -1.0)
-        low = bags.X.min(axis=0)
+        return cls.from_ranges([feature_range(bags)], bags.is_sparse)
+
+    @classmethod
+    def from_ranges(cls, ranges: Sequence[tuple[Array, Array]], is_sparse: bool) -> Scaling:
+        """Return the scaling for the union of several ranges."""
+        low = np.min([low for low, _ in ranges], axis=0)
+        high = np.max([high for _, high in ranges], axis=0)
         with np.errstate(over="ignore"):
-            return cls(low, _inverse(bags.X.max(axis=0) - low), 0.0)
+            return cls(low, _inverse(high - low), -1.0 if is_sparse else 0.0)
 
     def apply(self, bags: Bags) -> Bags:
         """Return the scaled sets; the same object where nothing changes."""
@@ -56,6 +61,14 @@ class Scaling:
         """Return dense vectors in the raw units; constant features get their constant."""
         span = np.divide(1.0, self.factor, out=np.zeros_like(self.factor), where=self.factor > 0)
         return np.asarray(X * span + self.low)
+
+
+def feature_range(bags: Bags) -> tuple[Array, Array]:
+    """Return the least and the greatest value of each feature; for sparse data 0 and the largest absolute value."""
+    if bags.is_sparse:
+        largest = abs(bags.X).max(axis=0).toarray().ravel()
+        return np.zeros_like(largest), largest
+    return bags.X.min(axis=0), bags.X.max(axis=0)
 
 
 def _inverse(span: npt.NDArray[Any]) -> npt.NDArray[Any]:

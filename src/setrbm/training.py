@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from setrbm import draws
-from setrbm._types import Criterion, Floats, Integers
+from setrbm._types import Criterion, Floats, Integers, Mask
 from setrbm.energy import Params
 from setrbm.engines.protocol import Engine, LabelledSets, Model, Session, Spec
 
@@ -129,6 +129,86 @@ def train(
     placed_once = {id(s): engine.place(s, spec) for s in sets}
     placed = [placed_once[id(s)] for s in sets]
     session = engine.begin(spec, models, n_jobs)
+
+    def run(epoch: int, running: Mask) -> Floats:
+        orders = [
+            draws.order(model.seed, epoch, chosen, s.first) if on else NO_SETS
+            for model, chosen, s, on in zip(models, training, sets, running, strict=True)
+        ]
+        return session.run(placed, orders, epoch)
+
+    def score(running: Mask) -> Floats:
+        return session.score(placed, [h if on else NO_SETS for h, on in zip(held_out, running, strict=True)])
+
+    watched = [len(chosen) > 0 for chosen in held_out]
+    return _loop(session, spec, models, watched, schedule, run, score, report)
+
+
+def train_stream(
+    engine: Engine,
+    spec: Spec,
+    models: Sequence[Model],
+    stream: Callable[[], Iterable[LabelledSets]],
+    fraction: float,
+    schedule: Schedule,
+    n_jobs: int = 1,
+    report: Report | None = None,
+) -> list[Outcome]:
+    """Train models on sets that come shard by shard, as ``train`` does on sets in memory.
+
+    Parameters
+    ----------
+    stream : callable
+        Begins a pass over the shards; each pass must give the same ones.
+    fraction : float
+        The part of the sets to hold out, chosen by their number in the stream; 0 holds none out.
+    """
+    session = engine.begin(spec, models, n_jobs)
+    everyone = len(models)
+
+    def run(epoch: int, running: Mask) -> Floats:
+        losses, weights = np.zeros(everyone), np.zeros(everyone)
+        for sets in stream():
+            chosen = np.flatnonzero(~held_out_of(sets, fraction, models[0].seed) & (sets.weight > 0))
+            if len(chosen):
+                orders = [draws.order(m.seed, epoch, chosen, sets.first) for m in models]
+                orders = [order if on else NO_SETS for order, on in zip(orders, running, strict=True)]
+                total = sets.weight[chosen].sum()
+                losses += total * session.run([engine.place(sets, spec)] * everyone, orders, epoch)
+                weights += total
+        return losses / weights
+
+    def score(running: Mask) -> Floats:
+        scores, weights = np.zeros((everyone, 2)), 0.0
+        for sets in stream() if fraction else ():
+            chosen = np.flatnonzero(held_out_of(sets, fraction, models[0].seed) & (sets.weight > 0))
+            if len(chosen):
+                which = [chosen if on else NO_SETS for on in running]
+                total = sets.weight[chosen].sum()
+                scores += total * session.score([engine.place(sets, spec)] * everyone, which)
+                weights += total
+        return scores / weights if weights else np.full((everyone, 2), np.nan)
+
+    return _loop(session, spec, models, [fraction > 0] * everyone, schedule, run, score, report)
+
+
+def held_out_of(sets: LabelledSets, fraction: float, seed: int) -> Mask:
+    """Return which sets of a shard are held out: a matter of their numbers in the stream alone."""
+    numbers = np.arange(len(sets.y)) + sets.first
+    return np.asarray(draws.uniform(draws.keys(seed, draws.SPLIT), numbers)[0] < fraction)
+
+
+def _loop(
+    session: Session,
+    spec: Spec,
+    models: Sequence[Model],
+    watched: Sequence[bool],
+    schedule: Schedule,
+    run: Callable[[int, Mask], Floats],
+    score: Callable[[Mask], Floats],
+    report: Report | None,
+) -> list[Outcome]:
+    """Run epochs and keep the best of each model, until all have ended."""
     watches = [_Watch() for _ in models]
     limit = DIVERGED * max(np.log(len(models[0].params.d)), 1.0)
     for model, watch in zip(models, watches, strict=True):
@@ -141,15 +221,10 @@ def train(
             running = np.array([watch.goes_on(schedule.patience) for watch in watches])
             if not running.any():
                 break
-            orders = [
-                draws.order(model.seed, schedule.first_epoch + epoch, chosen, s.first) if on else NO_SETS
-                for model, chosen, s, on in zip(models, training, sets, running, strict=True)
-            ]
-            losses = session.run(placed, orders, schedule.first_epoch + epoch)
-            scores = session.score(placed, [h if on else NO_SETS for h, on in zip(held_out, running, strict=True)])
+            losses, scores = run(schedule.first_epoch + epoch, running), score(running)
             better = [
-                bool(on) and watch.note(loss, score, schedule.criterion, limit)
-                for watch, loss, score, on in zip(watches, losses, scores, running, strict=True)
+                bool(on) and watch.note(loss, held_out, schedule.criterion, limit)
+                for watch, loss, held_out, on in zip(watches, losses, scores, running, strict=True)
             ]
             session.remember(np.array(better))
             if report is not None:
@@ -157,7 +232,7 @@ def train(
                 report(_progress(epoch + 1, schedule.max_epochs, losses, scores, seconds))
     except KeyboardInterrupt:
         interrupted = True
-    return _outcomes(session, watches, held_out, interrupted)
+    return _outcomes(session, watches, watched, interrupted)
 
 
 def _progress(epoch: int, max_epochs: int, losses: Floats, scores: Floats, seconds: float) -> Progress:
@@ -173,17 +248,14 @@ def _progress(epoch: int, max_epochs: int, losses: Floats, scores: Floats, secon
     )
 
 
-def _outcomes(
-    session: Session, watches: Sequence[_Watch], held_out: Sequence[Integers], interrupted: bool
-) -> list[Outcome]:
+def _outcomes(session: Session, watches: Sequence[_Watch], watched: Sequence[bool], interrupted: bool) -> list[Outcome]:
     best, last = session.params(remembered=True), session.params(remembered=False)
     outcomes = []
     for m, watch in enumerate(watches):
-        watched = len(held_out[m]) > 0
-        params = best[m] if watched and watch.best_epoch else last[m]
+        params = best[m] if watched[m] and watch.best_epoch else last[m]
         if not np.isfinite(params.W).all() and watch.diverged_in is None:
             watch.diverged_in = watch.n_epochs
-        best_epoch = watch.best_epoch if watched else watch.n_epochs
+        best_epoch = watch.best_epoch if watched[m] else watch.n_epochs
         outcomes.append(Outcome(params, watch.history, best_epoch, watch.best[0], watch.diverged_in, interrupted))
     return outcomes
 

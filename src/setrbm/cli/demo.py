@@ -173,8 +173,11 @@ def _title(molecule: dict[str, Any]) -> str:
 
 
 def _show_end(document: dict[str, Any]) -> None:
+    import os
     import shlex
 
+    # scripts/demo names the command inside its own environment, which is not on the user's PATH.
+    command = os.environ.get("SETRBM_COMMAND", "setrbm")
     model, data, aside = (shlex.quote(name) for name in document["files"][:3])
     example = document["molecules"][0]["set"]
     typer.echo("4. Written:")
@@ -182,9 +185,9 @@ def _show_end(document: dict[str, Any]) -> None:
         typer.echo(f"   {name}")
     typer.echo(
         f"\n5. Try next:\n"
-        f"   setrbm explain {model} {aside} --set {example}\n"
-        f"   setrbm evaluate {aside} --model {model}\n"
-        f"   setrbm predict {model} {aside} --proba\n"
-        f"   setrbm fit {data} my-model.safetensors --constraint or --pooling soft\n"
+        f"   {command} explain {model} {aside} --set {example}\n"
+        f"   {command} evaluate {aside} --model {model}\n"
+        f"   {command} predict {model} {aside} --proba\n"
+        f"   {command} fit {data} my-model.safetensors --constraint or --pooling soft\n"
         f"\nDone in {document['seconds']:.0f} s."
     )

@@ -23,6 +23,7 @@ from setrbm.estimators._checks import check_settings
 from setrbm.estimators._inputs import as_bags, as_codes, as_threads
 from setrbm.explain import Explanation, explain
 from setrbm.scaling import Scaling
+from setrbm.shards import Shards
 from setrbm.training import Outcome
 
 
@@ -100,9 +101,15 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
             self._params(), bags, settings.constraint, settings.pooling, as_threads(self.n_jobs)
         )
 
+    def _forward_all(self, X: Any, part: int) -> Array:
+        """Return pools (0) or free energies (1) of what a user hands over; of Shards one file at a time."""
+        if isinstance(X, Shards):
+            return np.concatenate([self._forward(self._input(bags))[part] for _, bags, _ in X])
+        return self._forward(self._input(X))[part]
+
     def free_energy(self, X: Any) -> Array:
         """Return the paper's F(X, y), of shape (n_sets, n_classes); the posterior is the softmax of -F."""
-        return self._forward(self._input(X))[1]
+        return self._forward_all(X, 1)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return log p(y | X), of shape (n_sets, n_classes)."""
@@ -119,7 +126,7 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
 
     def transform(self, X: Any) -> Array:
         """Return the pooled hidden activations, of shape (n_sets, n_hidden)."""
-        return self._forward(self._input(X))[0]
+        return self._forward_all(X, 0)
 
     def log_joint(self, X: Any) -> Array:
         """Return log p(X, y) up to a constant that depends on the set's size alone; shape (n_sets, n_classes).

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any, Self
 
@@ -17,12 +17,13 @@ from setrbm._types import Floats, Integers
 from setrbm.bags import Bags
 from setrbm.energy import Params
 from setrbm.engines import get_engine
-from setrbm.engines.protocol import LabelledSets, Model, Spec
+from setrbm.engines.protocol import Engine, LabelledSets, Model, Spec
 from setrbm.estimators._base import BaseSetRBM
 from setrbm.estimators._checks import check_settings, choices_of
 from setrbm.estimators._inputs import as_codes, as_threads, as_weights, unchanged_on_error
-from setrbm.scaling import Scaling
-from setrbm.training import NO_SETS, Outcome, Progress, Report, Schedule, hold_out, initial_params, train
+from setrbm.scaling import Scaling, feature_range
+from setrbm.shards import Shards
+from setrbm.training import NO_SETS, Outcome, Progress, Report, Schedule, hold_out, initial_params, train, train_stream
 
 # Set by whoever shows progress itself, such as the command line; it then stands in for ``verbose``.
 progress_report: ContextVar[Report | None] = ContextVar("progress_report", default=None)
@@ -80,13 +81,16 @@ def model_of(settings: Any, params: Params, seed: int) -> Model:
     return Model(params, seed, rate, generative_rate, float(settings.weight_decay))
 
 
-def start_of(settings: Any, sets: LabelledSets, n_classes: int, seed: int) -> Params:
+def start_of(settings: Any, parts: Iterable[Bags], n_features: int, n_classes: int, seed: int, dtype: Any) -> Params:
     """Return random start parameters; a generative model's input biases start at the inputs' means."""
-    bags = sets.bags
-    params = initial_params(bags.shape[1], settings.n_hidden, n_classes, settings.init_scale, seed, bags.dtype)
+    params = initial_params(n_features, settings.n_hidden, n_classes, settings.init_scale, seed, dtype)
     if settings.objective != "discriminative":
-        mean = np.asarray(bags.X.mean(axis=0, dtype=np.float64)).ravel()
-        params.b[:] = _log_odds(mean, bags.n_vectors) if settings.visible == "binary" else mean
+        total, n_vectors = np.zeros(n_features), 0
+        for bags in parts:
+            total += np.asarray(bags.X.sum(axis=0, dtype=np.float64)).ravel()
+            n_vectors += bags.n_vectors
+        mean = total / n_vectors
+        params.b[:] = _log_odds(mean, n_vectors) if settings.visible == "binary" else mean
     return params
 
 
@@ -108,16 +112,26 @@ def train_side_by_side(
 ) -> list[Outcome]:
     """Train models on the sets that have weight and are not held out, watching their score on some."""
     n, learned_from = len(models), np.setdiff1d(np.flatnonzero(sets.weight > 0), held_out)
+    return supervised(
+        estimator,
+        schedule,
+        lambda engine, n_jobs, report: train(
+            engine, spec, models, [sets] * n, [learned_from] * n, [watched] * n, schedule, n_jobs, report
+        ),
+    )
+
+
+def supervised(
+    estimator: BaseSetRBM, schedule: Schedule, work: Callable[[Engine, int, Report | None], list[Outcome]]
+) -> list[Outcome]:
+    """Run a training with the estimator's engine, threads and progress; say so if it was interrupted."""
     report = progress_report.get() or progress_printer(estimator.verbose, type(estimator).__name__)
-    outcomes = train(
-        get_engine(estimator.engine), spec, models, [sets] * n, [learned_from] * n, [watched] * n, schedule,
-        as_threads(estimator.n_jobs), report,
-    )  # fmt: skip
+    outcomes = work(get_engine(estimator.engine), as_threads(estimator.n_jobs), report)
     if any(outcome.interrupted for outcome in outcomes):
         warnings.warn(
             f"Training was interrupted in epoch {len(outcomes[0].history['loss']) + 1} of {schedule.max_epochs}; the "
             "best parameters so far are kept.",
-            stacklevel=3,
+            stacklevel=4,
         )
     return outcomes
 
@@ -137,23 +151,26 @@ def refuse_divergence(settings: Any, outcome: Outcome) -> None:
 class TrainableRBM(BaseSetRBM):
     """``fit`` and ``partial_fit`` of one model with given settings."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from labelled sets.
 
         Parameters
         ----------
-        X : Bags, list of matrices, 3-D array, or matrix (each row a set of one)
+        X : Bags, list of matrices, 3-D array, matrix (each row a set of one), or Shards
         y : array-like of shape (n_sets,)
+            None with Shards, which bring their labels.
         sample_weight : array-like of shape (n_sets,), optional
 
         Returns
         -------
         self
         """
+        if isinstance(X, Shards):
+            return self._fit_stream(X, y, sample_weight)
         with unchanged_on_error(self):
             warm = self.warm_start and hasattr(self, "W_")
             sets, seed = prepare(self, X, y, sample_weight, warm)
-            start = self._params() if warm else start_of(self, sets, len(self.classes_), seed)
+            start = self._params() if warm else self._start([sets.bags], sets.bags.dtype, seed)
             first_epoch = self.n_epochs_ if warm else 0
             held_out = hold_out(sets.y, self.validation_fraction, seed) if self.early_stopping else NO_SETS
             schedule = Schedule(self.max_epochs, self.patience, self.stopping, first_epoch)
@@ -164,7 +181,10 @@ class TrainableRBM(BaseSetRBM):
             self.seed_, self.n_epochs_ = seed, first_epoch + len(outcome.history["loss"])
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def _start(self, parts: Iterable[Bags], dtype: Any, seed: int) -> Params:
+        return start_of(self, parts, self.n_features_in_, len(self.classes_), seed, dtype)
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Make one pass over some labelled sets, from where the last call ended.
 
         Parameters
@@ -177,6 +197,8 @@ class TrainableRBM(BaseSetRBM):
         -------
         self
         """
+        if isinstance(X, Shards):
+            return self._fit_stream(X, y, sample_weight, one_pass=True)
         with unchanged_on_error(self):
             sets = self._prepare_part(X, y, classes, sample_weight)
             spec, model = spec_of(self, sets.bags.dtype), model_of(self, self._params(), self.seed_)
@@ -205,7 +227,7 @@ class TrainableRBM(BaseSetRBM):
         check_visible(self, bags)
         sets = LabelledSets(bags, codes, weight)
         if new:
-            self._set_letters(start_of(self, sets, len(self.classes_), self.seed_))
+            self._set_letters(self._start([sets.bags], sets.bags.dtype, self.seed_))
         return sets
 
     def _begin_parts(self, bags: Bags, classes: Any) -> None:
@@ -219,6 +241,73 @@ class TrainableRBM(BaseSetRBM):
         self.seed_ = draws.new_seed(check_random_state(self.random_state))
         self.n_epochs_ = 0
         self.history_ = {"loss": [], "held_out_loss": [], "held_out_error": []}
+
+    def _fit_stream(self, shards: Shards, y: Any, sample_weight: Any, one_pass: bool = False) -> Self:
+        """Learn from shards: as ``fit`` does, or (one_pass) as ``partial_fit``."""
+        if y is not None or sample_weight is not None:
+            raise ValueError("Shards bring their own labels and take no weights. Got y or sample_weight beside them.")
+        with unchanged_on_error(self):
+            check_settings(self)
+            again = hasattr(self, "W_") and (one_pass or self.warm_start)
+            if not again:
+                self.seed_ = draws.new_seed(check_random_state(self.random_state))
+                self.n_epochs_ = 0
+                self.history_ = {"loss": [], "held_out_loss": [], "held_out_error": []}
+            stream = labelled_stream(self, shards, again)
+            if not again:
+                self._set_letters(self._start((sets.bags for sets in stream()), shards.dtype, self.seed_))
+            fraction = self.validation_fraction if self.early_stopping and not one_pass else 0.0
+            schedule = Schedule(1 if one_pass else self.max_epochs, self.patience, self.stopping, self.n_epochs_)
+            spec, models = spec_of(self, shards.dtype), [model_of(self, self._params(), self.seed_)]
+            outcome = supervised(
+                self,
+                schedule,
+                lambda engine, n_jobs, report: train_stream(
+                    engine, spec, models, stream, fraction, schedule, n_jobs, report
+                ),
+            )[0]
+            refuse_divergence(self, outcome)
+            history = {name: values + outcome.history[name] for name, values in self.history_.items()}
+            self._take(outcome)
+            self.history_ = history if one_pass else outcome.history
+            self.n_epochs_ += len(outcome.history["loss"])
+        return self
+
+
+def labelled_stream(estimator: BaseSetRBM, shards: Shards, again: bool) -> Callable[[], Iterator[LabelledSets]]:
+    """Return what begins a pass over shards: scaled sets with class codes and weights.
+
+    Classes, features and scaling are set from the shards, or (again) held against those already fitted.
+    """
+    if not again:
+        estimator.n_features_in_ = shards.shape[1]
+        estimator.__dict__.pop("feature_names_in_", None)
+        estimator.classes_ = shards.classes
+        if len(estimator.classes_) < 2:
+            raise ValueError(f"y must hold at least two classes. Got 1 class: {estimator.classes_[0]!s}.")
+        ranges = [feature_range(bags) for _, bags, _ in shards] if estimator.scale == "auto" else []
+        is_sparse = shards.shards[0].is_sparse
+        estimator._set_scaling(Scaling.from_ranges(ranges, is_sparse) if ranges else None)
+    of_class = class_weights(estimator, shards)
+
+    def stream() -> Iterator[LabelledSets]:
+        for shard, bags, y in shards:
+            bags = estimator._scaled(estimator._bags(bags, reset=False))
+            check_visible(estimator, bags)
+            _, codes = as_codes(bags, y, estimator.classes_)
+            yield LabelledSets(bags, codes, of_class[codes], shard.first)
+
+    return stream
+
+
+def class_weights(estimator: BaseSetRBM, shards: Shards) -> Floats:
+    """Return the weight of each class."""
+    counts = [shards.label_counts.get(label, 0) for label in estimator.classes_.tolist()]
+    if isinstance(estimator.class_weight, dict):
+        return np.array([float(estimator.class_weight.get(label, 1.0)) for label in estimator.classes_.tolist()])
+    if estimator.class_weight == "balanced":
+        return len(shards) / (len(counts) * np.maximum(counts, 1.0))
+    return np.ones(len(counts))
 
 
 def progress_printer(verbose: int, name: str) -> Report | None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from setrbm import persistence
 from setrbm._types import Criterion, Integers
+from setrbm.energy import Params
 from setrbm.engines.protocol import LabelledSets
 from setrbm.estimators._base import BaseSetRBM
 from setrbm.estimators._checks import choices_of
@@ -301,12 +302,14 @@ random_state, verbose : as for ClassSetRBM
         schedule = Schedule(self.max_epochs, self.patience, self.stopping)
         watched = held_out if len(held_out) else np.flatnonzero(sets.weight > 0)
         for (spec, _), members in groups.items():
-            models = [
-                model_of(candidates[i], start_of(candidates[i], sets, len(self.classes_), seed), seed) for i in members
-            ]
+            models = [model_of(candidates[i], self._start(candidates[i], sets, seed), seed) for i in members]
             trained = train_side_by_side(self, spec, models, sets, held_out, watched, schedule)
             outcomes.update(zip(members, trained, strict=True))
         return [outcomes[i] for i in range(len(candidates))]
+
+    def _start(self, settings: SimpleNamespace, sets: LabelledSets, seed: int) -> Params:
+        bags = sets.bags
+        return start_of(settings, [bags], bags.shape[1], len(self.classes_), seed, bags.dtype)
 
     def _note(self, candidates: list[SimpleNamespace], outcomes: list[Outcome], scores: list[float], best: int) -> None:
         """Write down what was tried and what was chosen."""
@@ -323,7 +326,7 @@ random_state, verbose : as for ClassSetRBM
 
     def _refit(self, settings: SimpleNamespace, chosen: Outcome, sets: LabelledSets, seed: int) -> Outcome:
         """Train the chosen settings on all sets for the chosen number of epochs."""
-        model = model_of(settings, start_of(settings, sets, len(self.classes_), seed), seed)
+        model = model_of(settings, self._start(settings, sets, seed), seed)
         schedule = Schedule(chosen.best_epoch)
         spec = spec_of(settings, sets.bags.dtype)
         outcome = train_side_by_side(self, spec, [model], sets, NO_SETS, NO_SETS, schedule)[0]
