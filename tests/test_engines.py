@@ -193,3 +193,46 @@ def test_strong_decay_folds_its_scale_without_changing_the_model():
 def test_an_unknown_engine_is_named():
     with pytest.raises(ValueError, match="engine must be one of 'auto', 'reference', 'cpu'. Got 'tpu'"):
         get_engine("tpu")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_exp_and_log_keep_their_stated_error(dtype):
+    kernels = pytest.importorskip("setrbm.engines.kernels")
+    import numba
+
+    @numba.njit
+    def both(x, exps, logs):
+        for i in range(len(x)):
+            exps[i] = kernels.exp_down(-x[i])
+            logs[i] = kernels.log_up(x[i])
+
+    edges = np.array([0.0, 1e-8, 1e-4, 0.5, np.log(2) / 2, np.log(2), 1.0, 20.0, 86.9])
+    x = np.concatenate([edges, np.linspace(0, 87, 200_001)[1:], np.logspace(-37, 37, 100_001)]).astype(dtype)
+    exps, logs = np.empty_like(x), np.empty_like(x)
+    positive = x > 0
+    both(np.where(positive, x, 1).astype(dtype), exps, logs)
+    exact_log = np.log(x[positive].astype(np.float64))
+    assert (np.abs(logs[positive] - exact_log) / np.maximum(1, np.abs(exact_log))).max() < 2e-7
+    both(x[: len(edges) + 200_000], exps[: len(edges) + 200_000], logs[: len(edges) + 200_000])
+    near = x[: len(edges) + 200_000].astype(np.float64)
+    assert (np.abs(exps[: len(near)] / np.exp(-near) - 1)).max() < 2e-7
+
+
+def test_exp_of_far_below_is_next_to_nothing_and_nan_is_not_hidden_from_the_loss():
+    spec, sets = Spec("xor", "soft", dtype="float32"), make_sets(0, dtype=np.float32)
+    params = random_params(np.random.default_rng(0), N_FEATURES, N_HIDDEN, N_CLASSES)
+    params.W[0, 0] = np.nan
+    losses = train("cpu", spec, [Model(params, 0, 0.1)], sets, n_epochs=1)[0]
+    assert np.isnan(losses).all()
+
+
+@pytest.mark.parametrize("n_hidden", [1, 15, 16, 17, 96, 97, 250, 1100])
+def test_any_number_of_hidden_units_gives_the_reference_s_free_energies(n_hidden):
+    params = random_params(np.random.default_rng(0), N_FEATURES, n_hidden, N_CLASSES)
+    sets = make_sets(0)
+    slow = get_engine("reference").forward(params, sets.bags, "or", "soft", 1)
+    for dtype, tolerance in (("float64", 1e-12), ("float32", 1e-5)):
+        single = Bags(sets.bags.X.astype(dtype), sets.bags.offsets)
+        fast = get_engine("cpu").forward(params.astype(dtype), single, "or", "soft", 1)
+        for a, b in zip(slow, fast, strict=True):
+            np.testing.assert_allclose(b, a, rtol=tolerance, atol=tolerance)

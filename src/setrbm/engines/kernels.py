@@ -10,7 +10,8 @@ A step is made in two halves. First every set of the batch leaves its wishes: on
 its vectors, and steps for U, c and d. Then they are granted. So a batch of one and a batch of many are the same code,
 and no gradient of W is ever held.
 
-House rules, each measured. What is called for every vector or feature is handed arrays, not records: a record is
+House rules. Comparisons are written so that NaN goes through: a model that diverges must not look sound. And, each
+measured: What is called for every vector or feature is handed arrays, not records: a record is
 copied whole at each call. Constants are numpy scalars: numba compiles a function anew for every literal it is
 handed. Rows are copied by loops: slice assignment takes seconds to compile. No array is made inside a loop over sets.
 
@@ -232,7 +233,7 @@ def _exp_down(x):
 
     def polynomial(x):
         # exp(x) = 2^n exp(f), x = n log 2 + f, |f| <= log(2) / 2, exp(f) = 1 + f + f^2 p(f)
-        x = x if x > lowest else lowest
+        x = lowest if x < lowest else x
         n = np.int32(x * log2e - half)
         whole = np.float32(n)
         f = x - whole * ln2_high - whole * ln2_low
@@ -257,7 +258,8 @@ def _log_up(x):
         m = float_of_bits(np.int32(np.int32(above & mantissa) + sqrt_half_bits))
         s = (m - one) / (m + one)
         z = s * s
-        return n * ln2 + s * (two + z * (q0 + z * (q1 + z * q2)))
+        # x - x is 0, but NaN for NaN: the bits above would hide it.
+        return n * ln2 + s * (two + z * (q0 + z * (q1 + z * q2))) + (x - x)
 
     return polynomial
 
@@ -274,7 +276,7 @@ def sigmoid(v):
 def log_sigmoid(v):
     """Return log sigm(v) = min(v, 0) - log(1 + exp(-|v|))."""
     e = exp_down(-abs(v))
-    return (v if v < type(v)(0) else type(v)(0)) - math.log1p(e)
+    return (v if v < type(v)(0) else type(v)(0)) - log_up(type(v)(1) + e)
 
 
 # --- one set: activations, pools, outer layer ------------------------------------------------------
@@ -435,7 +437,7 @@ def outer(pool, weights, n_hidden, logits, slope):
             for j in range(start, min(start + FACTORS, n_hidden)):
                 v = pool[j] + U[y, j]
                 e = exp_down(-abs(v))
-                total += v if v > zero else zero
+                total += zero if v < zero else v
                 product *= one + e
                 slope[y, j] = (one if v >= zero else e) / (one + e)
             total += log_up(product)
