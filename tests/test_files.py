@@ -12,7 +12,8 @@ from sklearn.datasets import dump_svmlight_file
 
 from setrbm import Bags
 from setrbm.datasets import load_musk1
-from setrbm.datasets.files import BLOCK, read_bags, read_sets, write_csv
+from setrbm.datasets._csv import BLOCK
+from setrbm.datasets.files import read_bags, read_sets, write_csv
 
 CSV = "bag,label,x,y\nb,dog,1,2\na,cat,3,4.5\nb,dog,-5e-1,6\n"
 

@@ -96,7 +96,8 @@ def _pages(
     from_class = telling[page] & (rng.random(len(page)) < CLASS_SHARE)
     chosen = rng.integers(0, own.shape[1], int(from_class.sum()))
     words[from_class] = own[labels[page[from_class]], chosen]
-    # Sorting page and word as one number brings equal pairs together; each is kept once. (np.unique hashes: 15 x slower.)
+    # Sorting page and word as one number brings equal pairs together; each is kept once.
+    # np.unique would hash them and take fifteen times as long.
     pairs = np.sort(page.astype(np.int64) * n_features + words)
     pairs = pairs[np.concatenate([[True], pairs[1:] != pairs[:-1]])]
     rows, cols = np.divmod(pairs, n_features)

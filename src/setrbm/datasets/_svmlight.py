@@ -1,0 +1,81 @@
+"""Sets from svmlight files, with qid as the bag."""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+
+from setrbm.datasets._csv import open_text
+from setrbm.datasets._rows import (
+    Table,
+    Wanted,
+    integers_or_numbers,
+    is_finite,
+)
+
+
+def read_svmlight(path: Path, wanted: Wanted) -> Table:
+    """Read a svmlight file; features keep their numbers, so two files of one origin always agree."""
+    from sklearn.datasets import load_svmlight_file
+
+    try:
+        X, labels, sets = load_svmlight_file(
+            os.fspath(path), n_features=wanted.n_features, zero_based=True, query_id=True
+        )
+    except (ValueError, OverflowError, EOFError, OSError, zlib.error) as error:
+        _refuse_svmlight(path, wanted.n_features, error)
+    if len(sets) != X.shape[0] or not np.isfinite(X.data).all() or not np.isfinite(labels).all():
+        _refuse_svmlight(path, wanted.n_features, None)
+    if not X.shape[0]:
+        raise ValueError(f"{str(path)!r} must hold at least one vector. Got none.")
+    return Table(X, sets, integers_or_numbers(labels), None, lambda i: f"line {_data_line(path, i)}")
+
+
+def _refuse_svmlight(path: Path, n_features: int | None, error: Exception | None) -> NoReturn:
+    """Raise ValueError naming the first line at fault."""
+    with open_text(path) as file:
+        for number, tokens in _data_lines(file):
+            if fault := _fault(tokens, n_features):
+                raise ValueError(
+                    f"Every line of a svmlight file must read 'label qid:set number:value number:value ...'. Got "
+                    f"{fault} in line {number} of {str(path)!r}."
+                )
+    raise ValueError(f"{str(path)!r} must be a svmlight file. It cannot be read: {error}.")
+
+
+def _data_lines(file: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line number and the parts of each line that is not empty and not a comment."""
+    for number, line in enumerate(file, start=1):
+        if tokens := line.partition("#")[0].split():
+            yield number, tokens
+
+
+def _data_line(path: Path, i: int) -> int:
+    with open_text(path) as file:
+        return next(number for k, (number, _) in enumerate(_data_lines(file)) if k == i)
+
+
+def _fault(tokens: list[str], n_features: int | None) -> str | None:
+    """Return in words what is wrong with a line, or None."""
+    label, *rest = tokens
+    if not is_finite(label):
+        return f"the label {label!r}, which is no finite number,"
+    if not rest or not re.fullmatch(r"qid:[0-9]+", rest[0]):
+        return "no qid:set after the label"
+    last = -1
+    for token in rest[1:]:
+        number, _, value = token.partition(":")
+        if not number.isdecimal() or not is_finite(value):
+            return f"{token!r}, which is no number:value with a finite value,"
+        if int(number) <= last:
+            return f"feature {number} after feature {last}, which must rise,"
+        if n_features is not None and int(number) >= n_features:
+            return f"feature {number}, past the last known feature {n_features - 1},"
+        last = int(number)
+    return None
