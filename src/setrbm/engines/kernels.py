@@ -55,6 +55,8 @@ ZERO = np.int64(0)
 NOBODY = np.int32(-1)
 # So many factors between 1 and 2 may be multiplied without overflow, in float32 too.
 FACTORS = np.int64(96)
+# So many weights are moved at a time; a row is a whole number of them.
+LANES = np.int64(8)
 # So many inputs are drawn at a time.
 BLOCK = np.int64(512)
 
@@ -735,26 +737,53 @@ def wish_generative(rate, rules, weights, work, bounds, sets, t, label, set_key,
 # --- second half of a step: the wishes granted -----------------------------------------------------
 
 
+@intrinsic
+def subtract_lanes(context, W, at_W, x, coef, at_coef):
+    """Take x times eight numbers of coef from eight of W, both counted as flat arrays.
+
+    Written as one vector: the compiler cannot know that W and coef do not overlap, so it would not make it one.
+    """
+
+    def generate(context, builder, signature, args):
+        W_type, _, _, coef_type, _ = signature.args
+        number = context.get_value_type(W_type.dtype)
+        vector, align = ir.VectorType(number, int(LANES)), W_type.dtype.bitwidth // 8
+
+        def pointer(array_type, array, at):
+            data = context.make_array(array_type)(context, builder, array).data
+            return builder.bitcast(builder.gep(data, [at]), vector.as_pointer())
+
+        target = pointer(W_type, args[0], args[1])
+        weights, steps = (
+            builder.load(target, align=align),
+            builder.load(pointer(coef_type, args[3], args[4]), align=align),
+        )
+        nothing, first = ir.Constant(vector, ir.Undefined), ir.Constant(ir.IntType(32), 0)
+        everywhere = ir.Constant(ir.VectorType(ir.IntType(32), int(LANES)), [0] * int(LANES))
+        factor = builder.shuffle_vector(builder.insert_element(nothing, args[2], first), nothing, everywhere)
+        product = builder.fmul(factor, steps, flags=["contract"])
+        builder.store(builder.fsub(weights, product, flags=["contract"]), target, align=align)
+        return context.get_dummy_value()
+
+    return types.void(W, types.int64, W.dtype, coef, types.int64), generate
+
+
 @kernel
-def apply_vector(W, inverse_scale, coef, values, cols, at_value, at_col, n, units):
-    """Take one vector's step, W_i -= x_i coef, and clear its coefficients."""
-    n_units = ZERO
-    for j in range(len(coef)):
-        if coef[j] != 0:
-            units[n_units] = j
-            n_units += 1
-            coef[j] *= inverse_scale
-    if n_units * 8 < len(coef):
-        for k in range(n if n_units else ZERO):
-            i, x = cols[at_col + k], values[at_value + k]
-            for u in range(n_units):
-                W[i, units[u]] -= x * coef[units[u]]
-    else:
-        for k in range(n):
-            i, x = cols[at_col + k], values[at_value + k]
-            for j in range(len(coef)):
-                W[i, j] -= x * coef[j]
-    for j in range(len(coef)):
+def apply_vector(W, inverse_scale, coef, values, cols, at_value, at_col, n, blocks):
+    """Take one vector's step, W_i -= x_i coef, and clear its coefficients; lanes without a wish are left alone."""
+    n_blocks, width = ZERO, W.shape[1]
+    for start in range(0, width, LANES):
+        size = W.dtype.type(0)
+        for j in range(start, start + LANES):
+            size += abs(coef[j])
+        if size != 0:
+            blocks[n_blocks] = start
+            n_blocks += 1
+    for k in range(n if n_blocks else ZERO):
+        row, x = np.int64(cols[at_col + k]) * width, inverse_scale * values[at_value + k]
+        for block in range(n_blocks):
+            subtract_lanes(W, row + blocks[block], x, coef, blocks[block])
+    for j in range(width):
         coef[j] = 0
 
 
