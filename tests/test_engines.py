@@ -236,3 +236,16 @@ def test_any_number_of_hidden_units_gives_the_reference_s_free_energies(n_hidden
         fast = get_engine("cpu").forward(params.astype(dtype), single, "or", "soft", 1)
         for a, b in zip(slow, fast, strict=True):
             np.testing.assert_allclose(b, a, rtol=tolerance, atol=tolerance)
+
+
+def test_without_a_folder_for_its_cache_a_kernel_is_compiled_all_the_same(monkeypatch):
+    kernels = pytest.importorskip("setrbm.engines.kernels")
+    compile_it = kernels.numba.njit
+
+    def njit(*args, cache=False, **options):
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return compile_it(*args, **options)
+
+    monkeypatch.setattr(kernels.numba, "njit", njit)
+    assert kernels.kernel(lambda x: x + 1)(1) == 2

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from setrbm import Bags, ClassSetRBM
+from setrbm import Bags, ClassSetRBM, ClassSetRBMCV
 from setrbm.shards import Shards, read_shard, write_shard, write_shards
 
 
@@ -148,6 +148,12 @@ def test_labels_and_weights_beside_shards_are_refused(tmp_path):
     shards = write_shards(tmp_path, bags, y)
     with pytest.raises(ValueError, match="bring their own labels"):
         ClassSetRBM().fit(shards, y)
+
+
+def test_what_cannot_take_shards_says_so(tmp_path):
+    shards = write_shards(tmp_path, *make())
+    with pytest.raises(TypeError, match="one by one"):
+        ClassSetRBMCV().fit(shards, None)
 
 
 def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):

@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from setrbm._types import Floats, Integers
 from setrbm.bags import Bags
+from setrbm.shards import Shards
 
 
 def is_matrix_like(item: Any) -> bool:
@@ -28,6 +29,11 @@ def as_bags(estimator: Any, X: Any, reset: bool, finite: bool = True) -> Bags:
 
     Bags stay; a list of matrices and a 3-D array become sets; anything else is a plain matrix, each row a set of one.
     """
+    if isinstance(X, Shards):
+        raise TypeError(
+            "Shards can be given to fit and partial_fit of ClassSetRBM and ClassRBM, and to their predictions. For "
+            "anything else, go through them one by one: for shard, bags, y in shards: ..."
+        )
     if isinstance(X, list | tuple) and len(X) and is_matrix_like(X[0]):
         X = Bags.from_list(X)
     elif isinstance(X, np.ndarray) and X.ndim == 3:
