@@ -34,8 +34,9 @@ from numba.extending import intrinsic, overload
 from setrbm import draws
 from setrbm._types import Array, Mask
 
-# Not blanket fastmath: its no-NaN and no-infinity flags turn log-sum-exp of -inf into NaN.
-FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
+# Not blanket fastmath: its no-NaN and no-infinity flags turn log-sum-exp of -inf into NaN. Not reassoc either: whether a
+# sum is then taken in lanes or one by one depends on where the arrays happen to lie, and so would its last bits.
+FASTMATH = {"contract", "arcp", "nsz"}
 OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": FASTMATH}
 
 
@@ -128,6 +129,8 @@ class Work(NamedTuple):
     logits: Array
     p: Array
     slope: Array
+    sums: Array
+    products: Array
     units: npt.NDArray[np.int64]
     holder: npt.NDArray[np.int32]
     h: Mask
@@ -298,6 +301,8 @@ def new_work(largest, width, n_classes, like):
         np.zeros(n_classes, dtype),
         np.zeros(n_classes, dtype),
         np.zeros((n_classes, width), dtype),
+        np.zeros(FACTORS, dtype),
+        np.zeros(FACTORS, dtype),
         np.zeros(width, np.int64),
         np.zeros(width, np.int32),
         np.zeros((largest, width), np.bool_),
@@ -425,7 +430,22 @@ def pool_soft(work, size, is_or, pool):
 
 
 @kernel
-def outer(pool, weights, n_hidden, logits, slope):
+def fold(sums, products, n):
+    """Return the sum of n numbers and the log of the product of n others, halving both until one is left.
+
+    Each halving is a loop without a carried sum: it vectorises, and gives the same bits however it is compiled.
+    """
+    while n > 1:
+        half = (n + 1) // 2
+        for j in range(n - half):
+            sums[j] += sums[half + j]
+            products[j] *= products[half + j]
+        n = half
+    return sums[0] + log_up(products[0])
+
+
+@kernel
+def outer(pool, weights, n_hidden, logits, slope, sums, products):
     """Write logits_y = d_y + sum_j softplus(pool_j + U_yj) and the slopes sigm(pool_j + U_yj).
 
     softplus(v) = max(v, 0) + log(1 + exp(-|v|)), and the logs of a block of units are one log of their product.
@@ -435,14 +455,14 @@ def outer(pool, weights, n_hidden, logits, slope):
     for y in range(len(logits)):
         total = weights.d[y]
         for start in range(0, n_hidden, FACTORS):
-            product = one
-            for j in range(start, min(start + FACTORS, n_hidden)):
-                v = pool[j] + U[y, j]
+            n = min(FACTORS, n_hidden - start)
+            for j in range(n):
+                v = pool[start + j] + U[y, start + j]
                 e = exp_down(-abs(v))
-                total += zero if v < zero else v
-                product *= one + e
-                slope[y, j] = (one if v >= zero else e) / (one + e)
-            total += log_up(product)
+                sums[j] = zero if v < zero else v
+                products[j] = one + e
+                slope[y, start + j] = (one if v >= zero else e) / (one + e)
+            total += fold(sums, products, n)
         logits[y] = total
 
 
@@ -583,25 +603,20 @@ def drives_by_list(W, found, n_found, units, n_units, drive):
 
 @kernel
 def drives_by_row(W, found, n_found, row, drive):
-    """Write the product of W_i with a row of zeros and ones for every input found, four inputs a pass."""
+    """Write the product of W_i with a row of zeros and ones for every input found, in eight running sums."""
     for k in range(n_found):
-        drive[k] = 0
-    k = ZERO
-    while k < n_found:
-        i0, i1 = found[k], found[min(k + 1, n_found - 1)]
-        i2, i3 = found[min(k + 2, n_found - 1)], found[min(k + 3, n_found - 1)]
-        t0 = t1 = t2 = t3 = W.dtype.type(0)
-        for j in range(len(row)):
-            t0 += W[i0, j] * row[j]
-            t1 += W[i1, j] * row[j]
-            t2 += W[i2, j] * row[j]
-            t3 += W[i3, j] * row[j]
-        # The last pass may name its last input more than once; writing backwards leaves the right total in each place.
-        drive[min(k + 3, n_found - 1)] = t3
-        drive[min(k + 2, n_found - 1)] = t2
-        drive[min(k + 1, n_found - 1)] = t1
-        drive[k] = t0
-        k += 4
+        i = found[k]
+        t0 = t1 = t2 = t3 = t4 = t5 = t6 = t7 = W.dtype.type(0)
+        for j in range(0, len(row), LANES):
+            t0 += W[i, j] * row[j]
+            t1 += W[i, j + 1] * row[j + 1]
+            t2 += W[i, j + 2] * row[j + 2]
+            t3 += W[i, j + 3] * row[j + 3]
+            t4 += W[i, j + 4] * row[j + 4]
+            t5 += W[i, j + 5] * row[j + 5]
+            t6 += W[i, j + 6] * row[j + 6]
+            t7 += W[i, j + 7] * row[j + 7]
+        drive[k] = ((t0 + t1) + (t2 + t3)) + ((t4 + t5) + (t6 + t7))
 
 
 @kernel
@@ -968,7 +983,7 @@ def train(sets, labels, set_weights, order, batch_size, weights, rules, rates, s
                 pool_hard(work.a, size, rules.is_or, work.pool, work.winner)
             else:
                 pool_soft(work, size, rules.is_or, work.pool)
-            outer(work.pool, weights, rules.n_hidden, work.logits, work.slope)
+            outer(work.pool, weights, rules.n_hidden, work.logits, work.slope, work.sums, work.products)
             losses[place] = normalise(work.logits, work.p) - work.logits[label]
             if rules.discriminative:
                 wish_discriminative(rates.discriminative * part, rules, work, size, label, steps, row)
@@ -999,7 +1014,7 @@ def forward_sets(sets, which, weights, rules, pools, F):
             pool_hard(work.a, last - first, rules.is_or, work.pool, work.winner)
         else:
             pool_soft(work, last - first, rules.is_or, work.pool)
-        outer(work.pool, weights, rules.n_hidden, work.logits, work.slope)
+        outer(work.pool, weights, rules.n_hidden, work.logits, work.slope, work.sums, work.products)
         for j in range(rules.n_hidden):
             pools[row, j] = work.pool[j]
         for y in range(len(work.logits)):
