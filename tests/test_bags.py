@@ -197,3 +197,26 @@ def test_bags_refuse_to_become_an_array_and_say_what_to_do(bags):
 def test_keys_that_name_no_set_are_refused(bags, key):
     with pytest.raises(IndexError):
         bags[key]
+
+
+def test_bags_can_be_joined(bags):
+    joined = Bags.concatenate([bags, bags[[2]]])
+    assert joined.ids.tolist() == [0, 1, 2, 2]
+    assert (joined[3] == bags[2]).all()
+    named = Bags(bags.X, bags.offsets, feature_names=["a", "b"])
+    assert list(Bags.concatenate([named, named]).feature_names) == ["a", "b"]
+    with pytest.raises(ValueError, match="Part 1 differs"):
+        Bags.concatenate([named, bags])
+
+
+def test_frames_in_a_list_and_by_groups_keep_their_names_and_must_agree():
+    frame = pd.DataFrame({"a": [1.0], "b": [2.0]})
+    assert list(Bags.from_list([frame, frame]).feature_names) == ["a", "b"]
+    assert list(Bags.from_groups(frame, [0]).feature_names) == ["a", "b"]
+    with pytest.raises(ValueError, match="same columns in the same order. The set at index 1 differs"):
+        Bags.from_list([frame, frame[["b", "a"]]])
+
+
+def test_column_names_that_are_numbers_are_named():
+    with pytest.raises(ValueError, match=r"must be strings. Got 0. Rename them first"):
+        Bags.from_frame(pd.DataFrame({0: [1.0], "bag": [1]}))

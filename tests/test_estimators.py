@@ -423,7 +423,7 @@ def test_a_failed_fit_leaves_a_fitted_estimator_usable(break_it):
         ({"validation_fraction": 1.0}, "validation_fraction must lie between 0 and 1"),
         ({"patience": 0}, "patience must be None or an integer of 1 or more"),
         ({"engine": "tpu"}, "engine must be one of"),
-        ({"n_jobs": 0}, "n_jobs must not be 0"),
+        ({"n_jobs": 0}, "n_jobs must be a positive number of threads"),
     ],
 )
 def test_settings_that_cannot_be_used_are_named(settings, message):
@@ -446,3 +446,72 @@ def test_musk1_is_what_its_page_says():
     assert np.bincount(y).tolist() == [45, 47]
     assert (bags.X.min(), bags.X.max()) == (-348, 336)
     assert (bags.X.round() == bags.X).all()
+
+
+def test_a_fit_repeated_among_other_allocations_gives_the_same_bits():
+    bags, y = easy()
+    rng = np.random.default_rng(0)
+    kept, models = [], set()
+    for _ in range(25):
+        kept.append(np.empty(rng.integers(1, 50_000)))
+        model = ClassSetRBM(20, objective="hybrid", max_epochs=4, random_state=0).fit(bags, y)
+        models.add(model.W_.tobytes() + model.predict_proba(bags).tobytes())
+    assert len(models) == 1
+
+
+def test_outliers_that_squeeze_a_feature_are_warned_of():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 4, 3)), np.arange(40) % 2
+    ClassSetRBM(5, max_epochs=1).fit(X, y)
+    X[3, 2, 1] = 5000.0
+    with pytest.warns(UserWarning, match=r"In 1 of 3 features \(the first: 1\) outlying values"):
+        ClassSetRBM(5, max_epochs=1).fit(X, y)
+    rare = (rng.random((40, 4, 3)) < 0.01).astype(float)
+    ClassSetRBM(5, max_epochs=1).fit(rare, y)
+
+
+def test_a_model_worse_than_guessing_is_warned_of():
+    bags, _ = easy()
+    y = np.random.default_rng(0).integers(0, 2, len(bags))
+    model = ClassSetRBM(learning_rate=3.0, early_stopping=False, max_epochs=3, random_state=0)
+    with pytest.warns(UserWarning, match="worse than guessing: its loss is .* that of guessing 0.693"):
+        model.fit(bags, y)
+
+
+@pytest.mark.parametrize("weights", [{0: -1.0, 1: 1.0}, {0: np.nan, 1: 1.0}])
+def test_class_weights_that_are_no_weights_are_refused(weights):
+    with pytest.raises(ValueError, match="class_weight must hold finite numbers of 0 or more"):
+        ClassSetRBM(class_weight=weights).fit(*easy())
+
+
+def test_warm_start_refuses_another_number_of_hidden_units():
+    model = ClassSetRBM(5, max_epochs=1, warm_start=True).fit(*easy())
+    with pytest.raises(ValueError, match="goes on with the 5 hidden units fitted. Got n_hidden=7"):
+        model.set_params(n_hidden=7).fit(*easy())
+
+
+def test_a_first_part_without_any_range_is_refused():
+    with pytest.raises(ValueError, match="must show the range of the features. Got 1 vector"):
+        ClassSetRBM().partial_fit([np.ones((1, 3))], [0], classes=[0, 1])
+
+
+@pytest.mark.parametrize("nothing", [[], ()])
+def test_no_sets_at_all_are_named(nothing):
+    with pytest.raises(ValueError, match="at least one set. Got none"):
+        ClassSetRBM().fit(nothing, [])
+
+
+def test_an_object_array_of_matrices_is_sets():
+    bags, y = easy()
+    sets = np.empty(len(bags), dtype=object)
+    for k, matrix in enumerate(bags):
+        sets[k] = matrix
+    model = ClassSetRBM(5, max_epochs=2, random_state=0)
+    np.testing.assert_array_equal(model.fit(sets, y).W_, model.fit(bags, y).W_)
+
+
+def test_empty_choices_and_choices_that_cannot_be_are_named():
+    with pytest.raises(ValueError, match="learning_rate must offer at least one value"):
+        ClassSetRBMCV(learning_rate=()).fit(*easy())
+    with pytest.raises(ValueError, match=r"visible must be one of 'binary', 'gaussian'. Got \['binary'\]"):
+        ClassSetRBMCV(visible=["binary"]).fit(*easy())

@@ -275,3 +275,10 @@ def test_a_packed_svmlight_file_is_read(tmp_path):
 def test_a_fault_in_a_svmlight_file_is_named_with_its_line(tmp_path, text, message):
     with pytest.raises(ValueError, match=message):
         read_sets(saved(tmp_path, text, "a.svm"), n_features=4 if "5:2" in text else None)
+
+
+def test_a_column_without_a_name_is_refused(tmp_path):
+    path = tmp_path / "index.csv"
+    path.write_text(",bag,label,x\n0,1,0,1.5\n")
+    with pytest.raises(ValueError, match="must have a name. Got none for column 1 .* index=False"):
+        read_sets(path)

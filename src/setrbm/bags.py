@@ -74,6 +74,8 @@ class Bags:
         >>> Bags.from_list([[[1.0, 2.0]], [[3.0, 4.0], [5.0, 6.0]]])
         Bags(2 sets, 3 vectors, 2 features, dense float64)
         """
+        sets = list(sets)
+        names = _common_names(sets)
         matrices = [s if sparse.issparse(s) else np.asarray(s) for s in sets]
         if not matrices:
             raise ValueError("There must be at least one set. Got none.")
@@ -93,7 +95,27 @@ class Bags:
             )
         if any(sparse.issparse(m) for m in matrices):
             return cls(sparse.vstack([sparse.csr_array(m) for m in matrices], format="csr"), offsets, ids)
-        return cls(np.concatenate(matrices), offsets, ids)
+        return cls(np.concatenate(matrices), offsets, ids, names)
+
+    @classmethod
+    def concatenate(cls, parts: Iterable[Bags]) -> Bags:
+        """Join several bags into one, keeping their ids.
+
+        Examples
+        --------
+        >>> some = Bags.from_list([[[1.0]], [[2.0], [3.0]]])
+        >>> Bags.concatenate([some, some[:1]])
+        Bags(3 sets, 4 vectors, 1 feature, dense float64)
+        """
+        parts = list(parts)
+        joined = cls.from_list([part.X for part in parts])
+        sizes = np.concatenate([part.sizes for part in parts])
+        names = parts[0].feature_names
+        for k, part in enumerate(parts):
+            if _as_tuple(names) != _as_tuple(part.feature_names):
+                raise ValueError(f"All parts must have the same feature names. Part {k} differs from the first.")
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        return cls(joined.X, offsets, np.concatenate([part.ids for part in parts]), names)
 
     @classmethod
     def from_array(cls, array: npt.ArrayLike) -> Bags:
@@ -155,6 +177,8 @@ class Bags:
         >>> bags.ids, bags[0].ravel(), y
         (array(['b', 'a'], dtype='<U1'), array([1., 3.]), array([1, 0]))
         """
+        if feature_names is None:
+            feature_names = _names_of(X)
         X = _as_matrix(X)
         names = _as_column(groups, X.shape[0], "groups")
         codes, first_rows = _codes_by_first_appearance(names)
@@ -201,6 +225,12 @@ class Bags:
         >>> bags, list(y), list(bags.feature_names)
         (Bags(2 sets, 3 vectors, 1 feature, dense float64), ['a', 'b'], ['x'])
         """
+        is_pandas = type(frame).__module__.startswith("pandas")
+        if is_pandas and (odd := [name for name in frame.columns if not isinstance(name, str)]):
+            raise ValueError(
+                f"Column names must be strings. Got {odd[0]!r}. Rename them first: "
+                "frame.columns = frame.columns.astype(str)."
+            )
         table = nw.from_native(frame, eager_only=True)
         for column in (bag, label):
             if column is not None and column not in table.columns:
@@ -210,8 +240,8 @@ class Bags:
         features = [name for name in table.columns if name not in (bag, label)]
         if not features:
             raise ValueError(f"The frame must have at least one feature column besides {bag!r}. Got none.")
-        if odd := [n for n in features if not (table.schema[n].is_numeric() or table.schema[n] == nw.Boolean)]:
-            raise ValueError(f"Feature columns must be numeric. Got {_some(odd)} of type {table.schema[odd[0]]}.")
+        if text := [n for n in features if not (table.schema[n].is_numeric() or table.schema[n] == nw.Boolean)]:
+            raise ValueError(f"Feature columns must be numeric. Got {_some(text)} of type {table.schema[text[0]]}.")
         X: Labels = table.select(features).to_numpy()
         groups: Labels = table[bag].to_numpy()
         if label is None:
@@ -420,6 +450,25 @@ def _as_names(names: Iterable[str], n_features: int) -> Labels:
     if len(array) != n_features:
         raise ValueError(f"There must be one name for each of {n_features} features. Got {len(array)}.")
     return array
+
+
+def _as_tuple(names: Labels | None) -> tuple[Any, ...] | None:
+    return None if names is None else tuple(names)
+
+
+def _names_of(matrix: Any) -> list[str] | None:
+    """Return the column names of a pandas or polars frame, None for anything else."""
+    columns = getattr(matrix, "columns", None)
+    return None if columns is None else [str(name) for name in columns]
+
+
+def _common_names(sets: Sequence[Any]) -> list[str] | None:
+    """Return the column names all sets share, None if they have none; raise ValueError if they differ."""
+    named = [_names_of(matrix) for matrix in sets]
+    for k, names in enumerate(named):
+        if names != named[0]:
+            raise ValueError(f"All sets must have the same columns in the same order. The set at index {k} differs.")
+    return named[0] if named else None
 
 
 def _as_column(values: npt.ArrayLike, length: int, name: str, of: str = "vector") -> Labels:

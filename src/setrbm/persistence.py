@@ -37,6 +37,8 @@ def write(path: str | os.PathLike[str], model: ModelFile) -> None:
 
 def write_atomically(path: Path, payload: bytes) -> None:
     """Write bytes to a new file beside the path, flush it to disk, then rename it into place."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {str(path.parent)!r} to write {path.name!r} to.")
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -58,6 +60,8 @@ def _umask() -> int:
 
 def read(path: str | os.PathLike[str]) -> ModelFile:
     """Read a model file, or raise ValueError saying why it is none."""
+    if os.path.isdir(path):
+        raise ValueError(f"{os.fspath(path)!r} must be a model file written by save(). It is a folder.")
     if not os.path.isfile(path):
         raise FileNotFoundError(f"There is no model file {os.fspath(path)!r}.")
     try:

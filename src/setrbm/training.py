@@ -15,7 +15,7 @@ from setrbm.energy import Params
 from setrbm.engines.protocol import Engine, LabelledSets, Model, Session, Spec
 
 # A mean loss so many times that of guessing is no training any more.
-DIVERGED = 100.0
+DIVERGED = 30.0
 NO_SETS: Integers = np.empty(0, dtype=np.intp)
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 PAPER = 0.8391
 FOLDS, SEED = 10, 0
 KEPT_ASIDE, IN_PICTURE = 12, 6
+# Below this drop no conformation is said to have decided: others would have done as well.
+NO_MATTER = 0.01
 KINDS = ("no musk", "musk")
 
 
@@ -134,7 +136,7 @@ def _row(molecule: dict[str, Any]) -> tuple[Any, ...]:
         KINDS[molecule["label"]],
         KINDS[molecule["predicted"]],
         f"{molecule['probability']:.3f}",
-        f"{deciding['vector']} of {len(vectors)}",
+        f"{deciding['vector']} of {len(vectors)}" if deciding["drop"] > NO_MATTER else f"none of {len(vectors)} alone",
         f"{deciding['drop']:+.3f}",
         f"{deciding['alone']:.3f}",
         "" if molecule["predicted"] == molecule["label"] else "wrong",

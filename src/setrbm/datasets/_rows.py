@@ -78,6 +78,11 @@ def find_columns(path: Path, columns: list[str], wanted: Wanted) -> Columns:
             f"Column names must differ. Got {twice!r} for columns {places[0]} and {places[1]} of {str(path)!r}. Rename "
             "one of them."
         )
+    if wanted.feature_names is None and "" in columns:
+        raise ValueError(
+            f"Every column must have a name. Got none for column {columns.index('') + 1} of {str(path)!r}. If it holds "
+            "row numbers, leave them out: pandas writes none with index=False."
+        )
     bag = place(path, columns, wanted.bag, "bag")
     labelled = wanted.with_labels or wanted.label in columns
     label = place(path, columns, wanted.label, "label") if labelled else None

@@ -34,8 +34,8 @@ from numba.extending import intrinsic, overload
 from setrbm import draws
 from setrbm._types import Array, Mask
 
-# Not blanket fastmath: its no-NaN and no-infinity flags turn log-sum-exp of -inf into NaN. Not reassoc either: whether a
-# sum is then taken in lanes or one by one depends on where the arrays happen to lie, and so would its last bits.
+# Not blanket fastmath: its no-NaN and no-infinity flags turn log-sum-exp of -inf into NaN. Not reassoc either: whether
+# a sum is then taken in lanes or one by one depends on where the arrays happen to lie, and so would its last bits.
 FASTMATH = {"contract", "arcp", "nsz"}
 OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": FASTMATH}
 

@@ -31,8 +31,8 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
     """Prediction, explanation and files for every RBM; subclasses declare their constructor and ``fit``."""
 
     letters: ClassVar[tuple[str, ...]] = ("W", "U", "b", "c", "d")
-    # Whether settings may be lists of values to choose from.
-    chooses: ClassVar[bool] = False
+    # The settings that may be lists of values to choose from.
+    CHOOSABLE: ClassVar[tuple[str, ...]] = ()
 
     # Set by fit.
     classes_: Array

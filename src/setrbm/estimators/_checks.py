@@ -24,27 +24,35 @@ NOT_NEGATIVE = ("weight_decay", "init_scale")
 def check_settings(estimator: Any) -> None:
     """Raise ValueError for the first setting that cannot be used; where it may be a choice, each of its values."""
 
-    def values(setting: Any) -> tuple[Any, ...]:
-        return choices_of(setting) if estimator.chooses else (setting,)
+    def values(name: str) -> tuple[Any, ...]:
+        setting = getattr(estimator, name)
+        if name not in estimator.CHOOSABLE:
+            return (setting,)
+        if not (choices := choices_of(setting)):
+            raise ValueError(f"{name} must offer at least one value to choose from. Got none.")
+        return choices
 
     for name, allowed in CHOICES.items():
-        for value in values(getattr(estimator, name)):
-            if value not in allowed:
+        for value in values(name):
+            if not isinstance(value, str | None) or value not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}. Got {value!r}.")
     for name in AT_LEAST_ONE:
-        for value in values(getattr(estimator, name)):
+        for value in values(name):
             if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
                 raise ValueError(f"{name} must be an integer of 1 or more. Got {value!r}.")
     for name in POSITIVE + NOT_NEGATIVE:
-        for value in values(getattr(estimator, name)):
+        for value in values(name):
             if not isinstance(value, Real) or not math.isfinite(value) or value < 0 or (name in POSITIVE and not value):
                 need = "a positive number" if name in POSITIVE else "a number of 0 or more"
                 raise ValueError(f"{name} must be {need}. Got {value!r}.")
     patience = estimator.patience
     if patience is not None and (not isinstance(patience, Integral) or patience < 1):
         raise ValueError(f"patience must be None or an integer of 1 or more. Got {patience!r}.")
-    if not 0.0 < estimator.validation_fraction < 1.0:
-        raise ValueError(f"validation_fraction must lie between 0 and 1. Got {estimator.validation_fraction!r}.")
+    fraction = estimator.validation_fraction
+    if not isinstance(fraction, Real) or not 0.0 < float(fraction) < 1.0:
+        raise ValueError(f"validation_fraction must lie between 0 and 1. Got {fraction!r}.")
+    if not isinstance(estimator.verbose, Integral):
+        raise ValueError(f"verbose must be an integer. Got {estimator.verbose!r}.")
 
 
 def choices_of(setting: Any) -> tuple[Any, ...]:

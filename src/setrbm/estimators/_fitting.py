@@ -21,7 +21,7 @@ from setrbm.engines.protocol import Engine, LabelledSets, Model, Spec
 from setrbm.estimators._base import BaseSetRBM
 from setrbm.estimators._checks import check_settings, choices_of
 from setrbm.estimators._inputs import as_codes, as_threads, as_weights, unchanged_on_error
-from setrbm.scaling import Scaling, feature_range
+from setrbm.scaling import Scaling, feature_range, squeezed_features
 from setrbm.shards import Shards
 from setrbm.training import NO_SETS, Outcome, Progress, Report, Schedule, hold_out, initial_params, train, train_stream
 
@@ -40,9 +40,22 @@ def prepare(estimator: BaseSetRBM, X: Any, y: Any, sample_weight: Any, warm: boo
     if not warm:
         estimator.classes_ = classes
         estimator._set_scaling(Scaling.fit(bags) if estimator.scale == "auto" else None)
+        warn_if_squeezed(bags, estimator._scaling())
     bags = estimator._scaled(bags)
     check_visible(estimator, bags)
     return LabelledSets(bags, codes, weight), draws.new_seed(check_random_state(estimator.random_state))
+
+
+def warn_if_squeezed(bags: Bags, scaling: Scaling | None) -> None:
+    """Warn where outlying values decide the range of a feature."""
+    squeezed = np.empty(0) if scaling is None else squeezed_features(bags, scaling)
+    if len(squeezed):
+        warnings.warn(
+            f"In {len(squeezed)} of {bags.shape[1]} features (the first: {squeezed[0]}) outlying values leave nine "
+            "tenths of the others less than 1 / 200 of the range. Clip or transform them first, for example with "
+            "PerVector(QuantileTransformer()).",
+            stacklevel=4,
+        )
 
 
 def check_visible(settings: Any, bags: Bags) -> None:
@@ -142,10 +155,22 @@ def refuse_divergence(settings: Any, outcome: Outcome) -> None:
         return
     raise ValueError(
         f"Training must not diverge. Got a mean loss of {outcome.history['loss'][-1]:g} in epoch {outcome.diverged_in} "
-        f"with learning_rate={settings.learning_rate}, "
-        f"generative_learning_rate={settings.generative_learning_rate}, init_scale={settings.init_scale}. "
-        "Lower the learning rate, or scale the inputs (scale='auto')."
+        f"with learning_rate={settings.learning_rate}, generative_learning_rate={settings.generative_learning_rate}, "
+        f"weight_decay={settings.weight_decay}, init_scale={settings.init_scale}. Lower the learning rate"
+        + (", or scale the inputs (scale='auto')." if settings.scale is None else ", or the sample weights.")
     )
+
+
+def warn_if_worse_than_guessing(settings: Any, outcome: Outcome, n_classes: int) -> None:
+    """Warn where what was kept is sure of itself and wrong."""
+    by_likelihood = np.isfinite(outcome.best_score) and settings.stopping == "likelihood"
+    loss = outcome.best_score if by_likelihood else outcome.history["loss"][-1]
+    if loss > 2.0 * np.log(n_classes):
+        warnings.warn(
+            f"The model is worse than guessing: its mean loss is {loss:.3g}, that of guessing {np.log(n_classes):.3g}."
+            f" The learning rate ({settings.learning_rate}) is probably too large.",
+            stacklevel=4,
+        )
 
 
 class TrainableRBM(BaseSetRBM):
@@ -164,11 +189,20 @@ class TrainableRBM(BaseSetRBM):
         Returns
         -------
         self
+
+        Notes
+        -----
+        Ctrl-C ends training, not the program: the best parameters so far are kept, and a warning says so.
         """
         if isinstance(X, Shards):
             return self._fit_stream(X, y, sample_weight)
         with unchanged_on_error(self):
             warm = self.warm_start and hasattr(self, "W_")
+            if warm and len(self.c_) != self.n_hidden:
+                raise ValueError(
+                    f"warm_start goes on with the {len(self.c_)} hidden units fitted. Got n_hidden={self.n_hidden}. Set "
+                    "warm_start=False to begin anew."
+                )
             sets, seed = prepare(self, X, y, sample_weight, warm)
             start = self._params() if warm else self._start([sets.bags], sets.bags.dtype, seed)
             first_epoch = self.n_epochs_ if warm else 0
@@ -177,6 +211,7 @@ class TrainableRBM(BaseSetRBM):
             spec, model = spec_of(self, sets.bags.dtype), model_of(self, start, seed)
             outcome = train_side_by_side(self, spec, [model], sets, held_out, held_out, schedule)[0]
             refuse_divergence(self, outcome)
+            warn_if_worse_than_guessing(self, outcome, len(self.classes_))
             self._take(outcome)
             self.seed_, self.n_epochs_ = seed, first_epoch + len(outcome.history["loss"])
         return self
@@ -238,6 +273,11 @@ class TrainableRBM(BaseSetRBM):
         if len(self.classes_) < 2:
             raise ValueError(f"classes must name at least two classes. Got {self.classes_.tolist()}.")
         self._set_scaling(Scaling.fit(bags) if self.scale == "auto" else None)
+        if self.scale == "auto" and not self.scale_factor_.any():
+            raise ValueError(
+                f"The first part must show the range of the features. Got {bags.n_vectors} vector(s) in which every "
+                "feature is constant. Give more sets in the first call, or use scale=None."
+            )
         self.seed_ = draws.new_seed(check_random_state(self.random_state))
         self.n_epochs_ = 0
         self.history_ = {"loss": [], "held_out_loss": [], "held_out_error": []}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from numbers import Integral
 from typing import Any
 
 import joblib
@@ -34,7 +35,11 @@ def as_bags(estimator: Any, X: Any, reset: bool, finite: bool = True) -> Bags:
             "Shards can be given to fit and partial_fit of ClassSetRBM and ClassRBM, and to their predictions. For "
             "anything else, go through them one by one: for shard, bags, y in shards: ..."
         )
-    if isinstance(X, list | tuple) and len(X) and is_matrix_like(X[0]):
+    if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1 and len(X) and is_matrix_like(X[0]):
+        X = list(X)
+    if isinstance(X, list | tuple) and not len(X):
+        raise ValueError("There must be at least one set. Got none.")
+    if isinstance(X, list | tuple) and is_matrix_like(X[0]):
         X = Bags.from_list(X)
     elif isinstance(X, np.ndarray) and X.ndim == 3:
         X = Bags.from_array(X)
@@ -100,7 +105,10 @@ def as_weights(bags: Bags, y: Any, sample_weight: Any, class_weight: Any) -> Flo
     """Return one non-negative weight a set: its sample weight times its class's."""
     weight = np.array(_check_sample_weight(sample_weight, bags, dtype=np.float64, ensure_non_negative=True))
     if class_weight is not None:
-        weight *= compute_sample_weight(class_weight, np.asarray(y).ravel())
+        of_class = compute_sample_weight(class_weight, np.asarray(y).ravel())
+        if not (np.isfinite(of_class).all() and (of_class >= 0.0).all()):
+            raise ValueError(f"class_weight must hold finite numbers of 0 or more. Got {class_weight!r}.")
+        weight *= of_class
     return weight
 
 
@@ -109,8 +117,8 @@ def as_threads(n_jobs: int | None) -> int:
     if n_jobs is None:
         backend, _ = joblib.parallel.get_active_backend()
         return 1 if backend.nesting_level else int(joblib.cpu_count())
-    if n_jobs == 0:
-        raise ValueError("n_jobs must not be 0: a positive number of threads, or -1 for all cores.")
+    if not isinstance(n_jobs, Integral) or n_jobs == 0:
+        raise ValueError(f"n_jobs must be a positive number of threads, -1 for all cores, or None. Got {n_jobs!r}.")
     return int(n_jobs) if n_jobs > 0 else max(1, int(joblib.cpu_count()) + 1 + int(n_jobs))
 
 

@@ -197,7 +197,6 @@ random_state, verbose : as for ClassSetRBM
     (['learning_rate'], 2)
     """
 
-    chooses: ClassVar[bool] = True
     CHOOSABLE: ClassVar[tuple[str, ...]] = (
         "n_hidden", "constraint", "pooling", "objective", "learning_rate", "generative_learning_rate", "batch_size",
         "weight_decay", "init_scale", "cd_steps",
@@ -210,7 +209,7 @@ random_state, verbose : as for ClassSetRBM
         constraint: Any = "xor",
         pooling: Any = "hard",
         objective: Any = "discriminative",
-        learning_rate: Any = (0.003, 0.01, 0.03, 0.1),
+        learning_rate: Any = (0.01, 0.03, 0.1, 0.3),
         generative_learning_rate: Any = 0.003,
         max_epochs: int = 300,
         validation_fraction: float = 0.2,
