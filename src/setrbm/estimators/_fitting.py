@@ -200,8 +200,8 @@ class TrainableRBM(BaseSetRBM):
             warm = self.warm_start and hasattr(self, "W_")
             if warm and len(self.c_) != self.n_hidden:
                 raise ValueError(
-                    f"warm_start goes on with the {len(self.c_)} hidden units fitted. Got n_hidden={self.n_hidden}. Set "
-                    "warm_start=False to begin anew."
+                    f"warm_start goes on with the {len(self.c_)} hidden units fitted. Got n_hidden={self.n_hidden}. "
+                    "Set warm_start=False to begin anew."
                 )
             sets, seed = prepare(self, X, y, sample_weight, warm)
             start = self._params() if warm else self._start([sets.bags], sets.bags.dtype, seed)
