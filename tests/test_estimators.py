@@ -474,7 +474,7 @@ def test_a_model_worse_than_guessing_is_warned_of():
     bags, _ = easy()
     y = np.random.default_rng(0).integers(0, 2, len(bags))
     model = ClassSetRBM(learning_rate=3.0, early_stopping=False, max_epochs=3, random_state=0)
-    with pytest.warns(UserWarning, match="worse than guessing: its loss is .* that of guessing 0.693"):
+    with pytest.warns(UserWarning, match="worse than guessing: its mean loss is .* that of guessing 0.693"):
         model.fit(bags, y)
 
 

@@ -87,7 +87,7 @@ RatesOption = Annotated[
     typer.Option(
         "--learning-rate",
         metavar="RATE",
-        show_default="0.003, 0.01, 0.03, 0.1",
+        show_default="0.01, 0.03, 0.1, 0.3",
         help="Step size; give it several times to choose among them on held-out sets.",
         rich_help_panel=TRAINING,
     ),

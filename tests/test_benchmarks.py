@@ -1,0 +1,260 @@
+"""The benchmarks measure what they say: contenders agree, rounds are interleaved, the page shows what was missed."""
+
+import importlib
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[1]
+BENCHMARKS = ROOT / "benchmarks"
+if not BENCHMARKS.exists():
+    pytest.skip("the benchmarks are not part of this copy", allow_module_level=True)
+
+# Small enough for seconds; what is patched in each file is its settings.
+TINY = {
+    "epoch": {"QUICK_SETS": 60, "QUICK_EPOCHS": (1, 3), "N_HIDDEN": 5, "CHECKED_SETS": 10},
+    "predict": {"QUICK_SETS": 60, "N_HIDDEN": 5},
+    "hybrid": {"QUICK_SETS": 30, "N_HIDDEN": 5, "CHECKED_SETS": 4},
+    "scaling": {"QUICK_SETS": 150, "QUICK_VISITS": 150, "N_HIDDEN": 5},
+    "musk": {"MAX_EPOCHS": 2, "FOLDS": 2, "N_HIDDEN": 5},
+    "memory": {"QUICK_SETS": 60},
+}
+BARS_OF = {
+    "epoch": {"epoch-xor-hard", "epoch-soft"},
+    "predict": {"predict"},
+    "hybrid": {"hybrid"},
+    "scaling": {"scaling"},
+    "musk": {"musk"},
+    "memory": {"memory"},
+}
+
+
+@pytest.fixture
+def load(monkeypatch):
+    """Import a file of the benchmarks by its name, as its neighbours do."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return importlib.import_module
+
+
+@pytest.fixture
+def row(load):
+    """Make a row of results."""
+
+    def make(benchmark="epoch", what="XOR* epoch ÷ forward product", value=1.2, bar="epoch-xor-hard", **others):
+        settings = {
+            "low": value, "high": value, "unit": "x", "threads": 1, "sizes": "9 sets", "rounds": 7, "quick": False,
+            "date": "2001-02-03", "others": 0.25, "machine": "a machine, 2 cores", "versions": "Python 3",
+        }  # fmt: skip
+        return load("_harness").Row(benchmark=benchmark, what=what, value=value, bar=bar, **settings | others)
+
+    return make
+
+
+# --- timing ---
+
+
+def test_every_round_runs_all_contenders_and_begins_with_another(load):
+    ran = []
+
+    def contender(name, seconds):
+        return lambda: (ran.append(name), seconds)[1]
+
+    seconds = load("_harness").interleave({"a": contender("a", 1.0), "b": contender("b", 2.0)}, rounds=3)
+    assert "".join(ran) == "ab" + "ba" + "ab" + "ba"
+    assert {name: values.tolist() for name, values in seconds.items()} == {"a": [1.0] * 3, "b": [2.0] * 3}
+
+
+def test_the_cost_of_an_epoch_leaves_out_what_every_fit_costs(load, monkeypatch):
+    harness = load("_harness")
+    monkeypatch.setattr(harness, "wall", lambda job: job())
+    assert harness.epoch_seconds(lambda n_epochs: 10.0 + 3.0 * n_epochs, 1, 5) == 3.0
+
+
+def test_contenders_that_disagree_are_not_timed(load):
+    with pytest.raises(ValueError, match=r"ours and theirs must agree to 0\.1 before they are timed\. Got 0\.2\."):
+        load("_harness").require_agreement("ours and theirs", 0.2, 0.1)
+    with pytest.raises(ValueError, match="Got nan"):
+        load("_harness").require_agreement("ours and theirs", float("nan"), 0.1)
+
+
+def test_sets_kept_on_disk_come_back_the_same(load, tmp_path):
+    harness = load("_harness")
+    bags, y = harness.mail_sets(20)
+    harness.write_sets(tmp_path / "sets.npz", bags, y)
+    again, labels = harness.read_sets(tmp_path / "sets.npz")
+    assert (again.X != bags.X).nnz == 0
+    np.testing.assert_array_equal(again.offsets, bags.offsets)
+    np.testing.assert_array_equal(labels, y)
+
+
+# --- every file ---
+
+
+def test_the_script_runs_every_benchmark():
+    script = (ROOT / "scripts" / "bench").read_text(encoding="utf-8")
+    named = set(re.search(r"names=\((.+)\)\nfi", script)[1].split())
+    # The streaming benchmark, with its million sets, is run apart.
+    assert named == {path.stem.removeprefix("bench_") for path in BENCHMARKS.glob("bench_*.py")} - {"stream"}
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_a_quick_run_leaves_rows_for_its_bars_and_a_picture(name, load, monkeypatch, tmp_path):
+    module, harness = load(f"bench_{name}"), load("_harness")
+    for setting, value in TINY[name].items():
+        monkeypatch.setattr(module, setting, value)
+    monkeypatch.setattr(harness, "QUICK_ROUNDS", 1)
+    module.main(["--quick", "--results", str(tmp_path)])
+    rows = harness.read_rows(tmp_path / f"{name}.csv")
+    assert {row.bar for row in rows} - {""} == BARS_OF[name]
+    assert all(row.quick and row.benchmark == name and np.isfinite(row.value) for row in rows)
+    assert (tmp_path / f"{name}.png").stat().st_size > 1000
+
+
+def test_start_up_is_measured_in_new_processes(load, monkeypatch, tmp_path):
+    module, harness = load("bench_startup"), load("_harness")
+    seconds, n_numba = module.run(module.TIMED_IMPORT.format(statement=module.STATEMENTS["setrbm"]))
+    assert seconds > 0
+    assert n_numba == 0
+    # Compiling takes longer than a test may: only its place in the results is tried.
+    monkeypatch.setattr(module, "run", lambda code, **_: [2.0, 0])
+    monkeypatch.setattr(module, "fits", lambda objective: (13.0, 0.5))
+    module.main(["--quick", "--results", str(tmp_path)])
+    met = {row.bar: row.met for row in harness.read_rows(tmp_path / "startup.csv") if row.bar}
+    assert met == {"import": True, "import-numba": True, "first-fit": False, "later-fit": True}
+
+
+def test_what_a_new_process_is_told_to_time_runs(load):
+    module = load("bench_startup")
+    code = module.TIMED_FIT.format(objective="discriminative", dtype="float64", imports=module.ENGINE)
+    assert module.run(code) > 0
+
+
+def test_memory_is_measured_from_what_was_resident(load):
+    module = load("bench_memory")
+    if not module.set_peak_back():
+        pytest.skip("this system cannot set the peak of memory back")
+    # What is taken and given back counts while it is there; what was there before does not.
+    assert 60 < module.growth_in(lambda: np.ones(64 * 2**20, dtype=np.uint8)) < 80
+    assert module.growth_in(lambda: None) < 8
+
+
+# --- peers ---
+
+
+@pytest.fixture
+def peers(load, monkeypatch):
+    module = load("bench_peers")
+    for name, value in {
+        "N_HIDDEN": 6, "CHECKED_SETS": 40, "BATCH": 16, "QUICK_SETS": 60, "QUICK_PEER_SETS": 32, "QUICK_VECTORS": 16,
+        "QUICK_EPOCHS": (1, 3), "QUICK_SMALL_EPOCHS": (1, 3),
+    }.items():  # fmt: skip
+        monkeypatch.setattr(module, name, value)
+    return module
+
+
+def test_an_epoch_of_torch_gives_our_parameters(load, peers, monkeypatch):
+    pytest.importorskip("torch")
+    bags, y = load("_harness").mail_sets(50)
+    peers.check_torch(bags, y)
+    ours = peers.ours
+    monkeypatch.setattr(peers, "ours", lambda *sizes: ours(*sizes).set_params(learning_rate=1.01 * peers.RATE))
+    with pytest.raises(ValueError, match="torch with autograd, 1 set a step must agree"):
+        peers.check_torch(bags, y)
+
+
+def test_steps_of_learnergy_give_our_parameters(peers, monkeypatch):
+    pytest.importorskip("torch")
+    pytest.importorskip("learnergy")
+    X, y = peers.digits()
+    peers.check_learnergy(X[:200], y[:200])
+    ours = peers.our_class_rbm
+    monkeypatch.setattr(peers, "our_class_rbm", lambda size, n: ours(size, n).set_params(learning_rate=0.051))
+    with pytest.raises(ValueError, match="learnergy must agree"):
+        peers.check_learnergy(X[:200], y[:200])
+
+
+def test_the_network_of_torchmil_learns(load, peers):
+    pytest.importorskip("torch")
+    pytest.importorskip("torchmil")
+    rng = np.random.default_rng(0)
+    bags = load("setrbm").Bags.from_list([rng.random((3, 4), dtype=np.float32) + i % 2 for i in range(40)])
+    peers.check_torchmil(peers.torchmil_epoch(bags, np.arange(40) % 2))
+
+
+def test_a_quick_run_against_the_peers_that_are_installed(load, peers, monkeypatch, tmp_path):
+    monkeypatch.setattr(load("_harness"), "QUICK_ROUNDS", 1)
+    peers.main(["--quick", "--results", str(tmp_path)])
+    rows = load("_harness").read_rows(tmp_path / "peers.csv")
+    assert {"setrbm XOR*, 1 set a step", "sklearn SGDClassifier on summed sets"} <= {row.what for row in rows}
+    if peers.torch is not None:
+        assert {"torch-1", "torch-64"} <= {row.bar for row in rows}
+
+
+def test_summed_sets_are_the_sums_of_their_vectors(load, peers, monkeypatch):
+    bags, y = load("_harness").mail_sets(30)
+    seen = []
+    monkeypatch.setattr(peers.SGDClassifier, "partial_fit", lambda self, X, y, classes: seen.append(X))
+    peers.summed_contenders(bags, y)["sklearn SGDClassifier on summed sets"][0]()
+    np.testing.assert_array_equal(seen[0].toarray(), np.stack([bags[i].toarray().sum(axis=0) for i in range(30)]))
+
+
+# --- the page ---
+
+
+def test_rows_come_back_from_their_file(load, row, tmp_path):
+    harness = load("_harness")
+    rows = [row(), row(value=1.5, low=1.4, high=1.6), row(what="OR*", bar="", quick=True)]
+    harness.write_rows(tmp_path / "epoch.csv", rows)
+    assert harness.read_rows(tmp_path / "epoch.csv") == rows
+
+
+def test_a_bar_knows_when_it_is_met(load):
+    bars = load("_bars").BARS
+    assert [bars["predict"].is_met(value) for value in (1.1, 1.2, 1.3)] == [True, True, False]
+    assert [bars["torch-1"].is_met(value) for value in (44.0, 45.0, 46.0)] == [False, True, True]
+    assert not bars["predict"].is_met(float("nan"))
+    assert str(bars["torch-1"]) == "≥ 45 x"
+
+
+def test_the_page_shows_what_is_met_missed_and_not_measured(load, row, tmp_path):
+    harness, report = load("_harness"), load("report")
+    harness.write_rows(tmp_path / "epoch.csv", [row(value=1.3), row(what="XOR soft", value=2.5, bar="epoch-soft")])
+    harness.write_rows(tmp_path / "predict.csv", [row("predict", "XOR* predict", 1.0, "predict", low=0.9, high=1.1)])
+    target = tmp_path / "performance.md"
+    report.main(["--results", str(tmp_path), "--page", str(target)])
+    text = target.read_text(encoding="utf-8")
+    lines = {line.split(" | ")[0].removeprefix("| "): line for line in text.splitlines() if line.startswith("| ")}
+    assert "| ≤ 1.4 x | 1.3 x (1.3 to 1.3) | met | 1 | `python benchmarks/bench_epoch.py` | 2001-02-03 |" in text
+    assert "| ≤ 2.2 x | 2.5 x (2.5 to 2.5) | **missed** |" in text
+    assert "| ≤ 1.2 x | 1 x (0.9 to 1.1) | met |" in text
+    assert "not measured" in lines["hybrid XOR epoch ÷ discriminative epoch"]
+    assert "2 of 3 measured values keep their bar" in text
+    assert "XOR\\* epoch" in text
+    assert "a machine, 2 cores" in text
+    assert "![Every bar: the part of the allowance used](all_bars.png)" in text
+
+
+def test_the_page_says_which_results_are_of_a_quick_run(load, row, tmp_path):
+    load("_harness").write_rows(tmp_path / "epoch.csv", [row(quick=True)])
+    load("report").main(["--results", str(tmp_path), "--page", str(tmp_path / "page.md")])
+    assert "met (quick)" in (tmp_path / "page.md").read_text(encoding="utf-8")
+
+
+def test_a_page_without_results_is_refused(load, tmp_path):
+    with pytest.raises(SystemExit, match="There must be results in"):
+        load("report").main(["--results", str(tmp_path)])
+
+
+def test_the_page_of_the_documentation_is_the_generated_one(load):
+    report = load("report")
+    if not report.PAGE.exists():
+        pytest.skip("scripts/bench has not been run")
+    expected = report.page(report.all_rows(report.RESULTS), report.RESULTS, report.PAGE)
+    assert report.PAGE.read_text(encoding="utf-8") == expected, "Run python benchmarks/report.py."
+
+
+def test_committed_results_are_of_full_runs(load):
+    for name, rows in load("report").all_rows(BENCHMARKS / "results").items():
+        assert not any(row.quick for row in rows), f"{name}.csv is of a quick run."
