@@ -19,7 +19,7 @@ def accuracy(constraint, pooling, objective):
         pooling=pooling,
         objective=objective,
         learning_rate=RATES,
-        generative_learning_rate=0.001,
+        generative_learning_rate=0.0003,
         init_scale=0.3,
         max_epochs=100,
         patience=20,
