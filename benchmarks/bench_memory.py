@@ -1,0 +1,103 @@
+"""By how much does the peak of memory grow in a second ``fit`` of a process, beyond four times the parameters?
+
+In a process of its own: the data are loaded, and a first fit of a few sets and one hidden unit loads the kernels and
+leaves nothing behind that a later one could use again. Then the peak of resident memory during a second fit, of full
+size and with the default early stopping, is held against what was resident just before; and once more for a third,
+which shows what fits leave behind. Linux can set the peak back in between; elsewhere the growth of the peak of the
+whole process counts.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from _bars import MIB
+from _harness import Benchmark, mail_sets, read_sets, write_sets
+
+N_SETS, QUICK_SETS = 14_593, 1_000
+N_HIDDEN = 100
+MAX_EPOCHS = 3
+FIRST_SETS = 50
+MEBI = 2.0**20
+STATUS, CLEAR_PEAK = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+def process_peak() -> float:
+    """Return the peak of resident memory of this process so far, in MiB."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / MEBI
+
+
+def resident(field: str) -> float:
+    """Return VmRSS (now) or VmHWM (peak since it was set back), in MiB."""
+    line = next(line for line in STATUS.read_text().splitlines() if line.startswith(field))
+    return int(line.split()[1]) * 1024 / MEBI
+
+
+def set_peak_back() -> bool:
+    """Let the peak begin anew from what is resident now; return whether the system can."""
+    try:
+        CLEAR_PEAK.write_text("5")
+    except OSError:
+        return False
+    return STATUS.exists()
+
+
+def growth_in(job: Callable[[], object]) -> float:
+    """Return how far resident memory rises during a job above what it was before, in MiB."""
+    exact = set_peak_back()
+    before = resident("VmRSS") if exact else process_peak()
+    job()
+    return (resident("VmHWM") if exact else process_peak()) - before
+
+
+def measure(path: Path) -> dict[str, float]:
+    """Fit three times, and return what the second and the third fit added, in MiB."""
+    from setrbm import ClassSetRBM
+
+    bags, y = read_sets(path)
+    settings = {"max_epochs": MAX_EPOCHS, "n_jobs": 1, "random_state": 0}
+    ClassSetRBM(1, **settings).fit(bags[:FIRST_SETS], y[:FIRST_SETS])
+    second, third = ClassSetRBM(N_HIDDEN, **settings), ClassSetRBM(N_HIDDEN, **settings)
+    growth = {"second": growth_in(lambda: second.fit(bags, y)), "third": growth_in(lambda: third.fit(bags, y))}
+    parameters = sum(np.asarray(getattr(second, f"{letter}_")).nbytes for letter in "WUbcd") / MEBI
+    return {name: grown - 4.0 * parameters for name, grown in growth.items()} | {"parameters": parameters}
+
+
+def measure_apart(path: Path) -> dict[str, float]:
+    command = [sys.executable, __file__, "--measure", str(path)]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    bench = Benchmark(__file__, __doc__, argv)
+    bags, y = mail_sets(QUICK_SETS if bench.quick else N_SETS)
+    sizes = f"{len(bags):,} sets, {bags.n_vectors:,} vectors, {N_HIDDEN} hidden units, float32"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "sets.npz"
+        write_sets(path, bags, y)
+        runs = [measure_apart(path) for _ in range(1 if bench.quick else bench.rounds)]
+    sizes += f"; parameters {runs[0]['parameters']:.1f} MiB"
+    for name in ("second", "third"):
+        growth = [run[name] for run in runs]
+        bench.add(f"{name} fit, growth beyond 4 x the parameters", growth, MIB, "memory", sizes=sizes)
+    bench.add("the data themselves", _size_of(bags), MIB, sizes=sizes)
+    bench.finish()
+
+
+def _size_of(bags: object) -> float:
+    return (bags.X.data.nbytes + bags.X.indices.nbytes + bags.X.indptr.nbytes) / MEBI
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--measure"]:
+        print(json.dumps(measure(Path(sys.argv[2]))))
+    else:
+        main()
