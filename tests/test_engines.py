@@ -249,3 +249,34 @@ def test_without_a_folder_for_its_cache_a_kernel_is_compiled_all_the_same(monkey
 
     monkeypatch.setattr(kernels.numba, "njit", njit)
     assert kernels.kernel(lambda x: x + 1)(1) == 2
+
+
+def wide_sets(seed):
+    """Sparse binary sets of 1,200 inputs, most of them rare: many blocks of inputs, and bounds that bite."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 4, N_SETS)
+    X = sparse.random_array((sizes.sum(), 1200), density=0.02, rng=rng, format="csr")
+    X.data[:] = 1.0
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    return LabelledSets(Bags(X, offsets), rng.integers(0, N_CLASSES, N_SETS), np.ones(N_SETS))
+
+
+@pytest.mark.parametrize("batch_size", [1, 5])
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_cpu_equals_reference_on_wide_sparse_sets_with_rare_inputs(constraint, batch_size):
+    rng = np.random.default_rng(1)
+    params = random_params(rng, 1200, 20, N_CLASSES, 0.5)
+    params.b[:] = rng.uniform(-6.0, 1.0, 1200)
+    spec = Spec(constraint, "hard", generative=True, batch_size=batch_size)
+    models, sets = [Model(params, 5, 0.1, 0.3, 0.01)], wide_sets(0)
+    for slow, fast in zip(train("reference", spec, models, sets), train("cpu", spec, models, sets), strict=True):
+        np.testing.assert_allclose(fast, slow, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_cpu_breaks_ties_between_different_vectors_as_the_reference_does(constraint):
+    params = random_params(np.random.default_rng(0), N_FEATURES, N_HIDDEN, N_CLASSES)
+    params.W[:] = 0.0
+    spec, models, sets = Spec(constraint, "hard"), [Model(params, 0, 0.1)], make_sets(0)
+    for slow, fast in zip(train("reference", spec, models, sets, 1), train("cpu", spec, models, sets, 1), strict=True):
+        np.testing.assert_allclose(fast, slow, rtol=0, atol=1e-12)

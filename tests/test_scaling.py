@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+from scipy import sparse
+
+from setrbm import Bags, ClassSetRBM
+from setrbm.scaling import Scaling
+
+
+def bags_of(X):
+    return Bags(X, [0, X.shape[0]])
+
+
+def test_dense_features_go_to_zero_and_one_and_later_values_are_clipped():
+    X = np.array([[-2.0, 5.0], [2.0, 5.0], [0.0, 5.0]])
+    scaling = Scaling.fit(bags_of(X))
+    np.testing.assert_array_equal(scaling.apply(bags_of(X)).X, [[0.0, 0.0], [1.0, 0.0], [0.5, 0.0]])
+    # Beyond the range is clipped; a feature that was constant stays silent whatever comes.
+    np.testing.assert_array_equal(
+        scaling.apply(bags_of(np.array([[9.0, 7.0], [-9.0, 1.0]]))).X, [[1.0, 0.0], [0.0, 0.0]]
+    )
+    np.testing.assert_array_equal(scaling.undo(np.array([[0.5, 0.0]])), [[0.0, 5.0]])
+
+
+def test_sparse_features_are_divided_by_their_largest_absolute_value_clipped_and_unseen_ones_dropped():
+    X = sparse.csr_array(np.array([[4.0, 0.0, -1.0], [-8.0, 0.0, 0.5]]))
+    scaling = Scaling.fit(bags_of(X))
+    np.testing.assert_array_equal(scaling.apply(bags_of(X)).X.toarray(), [[0.5, 0.0, -1.0], [-1.0, 0.0, 0.5]])
+    later = sparse.csr_array(np.array([[80.0, 3.0, -7.0]]))
+    np.testing.assert_array_equal(scaling.apply(bags_of(later)).X.toarray(), [[1.0, 0.0, -1.0]])
+
+
+def test_sparse_data_already_in_range_are_not_copied():
+    X = sparse.csr_array(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    bags = bags_of(X)
+    assert Scaling.fit(bags).apply(bags) is bags
+
+
+def test_what_was_fitted_dense_scales_sparse_data_the_same():
+    X = np.array([[-2.0, 0.0], [2.0, 4.0]])
+    scaling = Scaling.fit(bags_of(X))
+    sparse_result = scaling.apply(bags_of(sparse.csr_array(X))).X
+    np.testing.assert_array_equal(sparse_result, scaling.apply(bags_of(X)).X)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_predictions_explanations_and_samples_use_the_units_of_the_data(is_sparse):
+    rng = np.random.default_rng(0)
+    X = rng.random((40, 3)) * (rng.random((40, 3)) < 0.7)
+    offsets, y = np.arange(0, 41, 2), np.arange(20) % 2
+    wrap = (lambda m: Bags(sparse.csr_array(m), offsets)) if is_sparse else (lambda m: Bags(m, offsets))
+    settings = {"n_hidden": 5, "objective": "hybrid", "max_epochs": 3, "random_state": 0}
+    raw, scaled = ClassSetRBM(**settings).fit(wrap(50 * X), y), ClassSetRBM(**settings).fit(wrap(X), y)
+    np.testing.assert_allclose(raw.predict_proba(wrap(50 * X)), scaled.predict_proba(wrap(X)), rtol=1e-9)
+    np.testing.assert_allclose(raw.explain(wrap(50 * X)).drop, scaled.explain(wrap(X)).drop, rtol=0, atol=1e-9)
+    drawn = [model.sample([3, 3], random_state=0)[0].X for model in (raw, scaled)]
+    np.testing.assert_allclose(drawn[0], 50 * drawn[1], rtol=1e-9)
