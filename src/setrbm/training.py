@@ -95,7 +95,8 @@ class _Watch:
             self.diverged_in = self.n_epochs
             return False
         score = (held_out[0], held_out[1]) if criterion == "likelihood" else (held_out[1], held_out[0])
-        if score >= self.best:
+        # Written so that NaN, where nothing could be scored, is never better.
+        if not tuple(score) < self.best:
             return False
         self.best, self.best_epoch = (float(score[0]), float(score[1])), self.n_epochs
         return True
@@ -126,7 +127,7 @@ def train(
     training, held_out : sequence of ndarray, one a model
         The sets to learn from, and those to watch; a model with none to watch is returned as it ended.
     """
-    placed_once = {id(s): engine.place(s, spec) for s in sets}
+    placed_once = {key: engine.place(s, spec) for key, s in {id(s): s for s in sets}.items()}
     placed = [placed_once[id(s)] for s in sets]
     session = engine.begin(spec, models, n_jobs)
 

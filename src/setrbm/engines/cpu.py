@@ -129,7 +129,7 @@ class CpuSession:
         self.rules = kernel_rules(spec, len(models[0].params.c))
         self.weights = [kernel_weights(model.params, spec.dtype) for model in models]
         self.remembered: list[Params | None] = [None] * len(models)
-        self.chains: dict[tuple[int, int], Chain] = {}
+        self.chains: dict[tuple[int, int, int], Chain] = {}
         self.threads = ThreadPoolExecutor(n_jobs) if n_jobs > 1 and len(models) > 1 else None
 
     def _for_each_model(self, job: Callable[[int], Any]) -> list[Any]:
@@ -168,15 +168,17 @@ class CpuSession:
         """Return the persistent chains of a model over these sets, made at the first visit; None without a chain."""
         if not self.spec.generative:
             return None
-        if (m, placed.first) not in self.chains:
+        # The number of sets is part of the key: another cut of the stream must not read beyond these chains.
+        key = (m, placed.first, len(placed.labels))
+        if key not in self.chains:
             n_sets = len(placed.labels) if self.spec.persistent else 0
             n_vectors = int(placed.sets.offsets[-1]) if n_sets and self.rules.is_or else 0
-            self.chains[m, placed.first] = Chain(
+            self.chains[key] = Chain(
                 np.zeros(n_sets, np.bool_),
                 np.empty((n_sets, self.rules.n_hidden), np.int32),
                 np.empty((n_vectors, self.rules.n_hidden), np.bool_),
             )
-        return self.chains[m, placed.first]
+        return self.chains[key]
 
     def score(self, placed: Sequence[Placed], which: Sequence[Integers]) -> Floats:
         """Return each model's mean loss and mean error over its sets."""
