@@ -65,3 +65,19 @@ def joint_distribution(n_vectors, params, constraint):
     logs = np.array([log_joint(X, params, constraint) for X in states])
     p = np.exp(logs - logs.max())
     return states, p / p.sum()
+
+
+def finite_differences(loss, params, step=1e-6):
+    """The slope of a function of the parameters by each of them."""
+    gradient = params.zeros()
+    for letter in "WUbcd":
+        array, slopes = getattr(params, letter), getattr(gradient, letter)
+        for place in np.ndindex(array.shape):
+            before = array[place]
+            array[place] = before + step
+            up = loss(params)
+            array[place] = before - step
+            down = loss(params)
+            array[place] = before
+            slopes[place] = (up - down) / (2 * step)
+    return gradient

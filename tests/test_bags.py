@@ -220,3 +220,17 @@ def test_frames_in_a_list_and_by_groups_keep_their_names_and_must_agree():
 def test_column_names_that_are_numbers_are_named():
     with pytest.raises(ValueError, match=r"must be strings. Got 0. Rename them first"):
         Bags.from_frame(pd.DataFrame({0: [1.0], "bag": [1]}))
+
+
+def test_small_integer_keys_do_not_overflow_and_true_is_no_position():
+    bags = Bags(np.arange(300.0)[:, np.newaxis], np.arange(301))
+    assert bags[np.array([200, 255], dtype=np.uint8)].X.ravel().tolist() == [200.0, 255.0]
+    assert bags[np.array([-1, 100], dtype=np.int8)].X.ravel().tolist() == [299.0, 100.0]
+    with pytest.raises(IndexError, match="A mask must hold one value for each of 300 sets"):
+        bags[True]
+
+
+def test_a_value_that_is_not_finite_is_named_by_id_and_feature():
+    bags = Bags([[1.0, 2.0], [3.0, np.inf]], [0, 1, 2], ids=["a", "b"], feature_names=["x", "y"])
+    with pytest.raises(ValueError, match=r"first infinity in the set at index 1 \(b\), vector 0, feature 1 \(y\)"):
+        bags.check_finite()

@@ -4,7 +4,7 @@ from scipy import sparse
 from scipy.special import log_expit
 
 import brute
-from brute import CONSTRAINTS, POOLINGS, random_params
+from brute import CONSTRAINTS, POOLINGS, finite_differences, random_params
 from setrbm.energy import (
     Params,
     energy,
@@ -87,21 +87,6 @@ def problem(seed, n_sets=6):
     X = rng.random((sizes.sum(), 5)) * (rng.random((sizes.sum(), 5)) < 0.6)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     return X, offsets, rng.integers(0, 3, size=n_sets), rng.random(n_sets) + 0.5, random_params(rng, 5, 4, 3)
-
-
-def finite_differences(loss, params, step=1e-6):
-    gradient = params.zeros()
-    for letter in "WUbcd":
-        array, slopes = getattr(params, letter), getattr(gradient, letter)
-        for place in np.ndindex(array.shape):
-            before = array[place]
-            array[place] = before + step
-            up = loss(params)
-            array[place] = before - step
-            down = loss(params)
-            array[place] = before
-            slopes[place] = (up - down) / (2 * step)
-    return gradient
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -5,6 +5,7 @@ from scipy import sparse
 from brute import CONSTRAINTS, POOLINGS, random_params
 from setrbm import Bags, draws
 from setrbm.engines import get_engine
+from setrbm.engines.cpu import WORTH_A_THREAD
 from setrbm.engines.protocol import LabelledSets, Model, Spec
 
 N_SETS, N_FEATURES, N_HIDDEN, N_CLASSES = 12, 7, 5, 3
@@ -146,8 +147,8 @@ def test_remembered_parameters_stay_as_they_were(engine):
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_forward_is_the_same_in_both_engines(constraint, pooling, is_sparse, n_jobs):
     sets, params = make_sets(5, is_sparse), make_models(6)[0].params
-    slow = get_engine("reference").forward(params, sets.bags, constraint, pooling, 1)
-    fast = get_engine("cpu").forward(params, sets.bags, constraint, pooling, n_jobs)
+    slow = get_engine("reference").forward(params, sets.bags, Spec(constraint, pooling), 1)
+    fast = get_engine("cpu").forward(params, sets.bags, Spec(constraint, pooling), n_jobs)
     for a, b in zip(slow, fast, strict=True):
         np.testing.assert_allclose(b, a, rtol=0, atol=1e-12)
 
@@ -170,8 +171,16 @@ def test_activations_of_ten_thousand_give_no_nan_and_no_overflow(constraint, poo
     assert np.isfinite(session.score(placed, [np.zeros(1, dtype=int)])).all()
     for letter in "WUbcd":
         assert np.isfinite(getattr(session.params(False)[0], letter)).all()
-    for part in engine.forward(params.astype(dtype), sets.bags, constraint, pooling, 1):
-        assert np.isfinite(part).all()
+    pools, F = engine.forward(params.astype(dtype), sets.bags, spec, 1)
+    # By hand: a set holds one kind of vector, or half of each kind.
+    a = params.c + np.array([[1e4, -1e4, 0.0, 1e4], [0.0, 0.0, 1e4, -1e4]])[: min(size, 2)]
+    v = a if constraint == "xor" else -np.logaddexp(0.0, -a)
+    copies = np.log(max(size // 2, 1))
+    expected = v.max(axis=0) if pooling == "hard" else np.logaddexp.reduce(v + copies, axis=0)
+    tolerance = {"rtol": 1e-12, "atol": 1e-12} if dtype == np.float64 else {"rtol": 1e-5, "atol": 1e-4}
+    np.testing.assert_allclose(pools[0], expected, **tolerance)
+    expected_F = -params.d - np.logaddexp(0.0, expected[:, np.newaxis] + params.U).sum(axis=0)
+    np.testing.assert_allclose(F[0], expected_F, **tolerance)
 
 
 def test_the_kernels_draw_the_same_numbers_as_draws():
@@ -222,18 +231,19 @@ def test_exp_of_far_below_is_next_to_nothing_and_nan_is_not_hidden_from_the_loss
     spec, sets = Spec("xor", "soft", dtype="float32"), make_sets(0, dtype=np.float32)
     params = random_params(np.random.default_rng(0), N_FEATURES, N_HIDDEN, N_CLASSES)
     params.W[0, 0] = np.nan
-    losses = train("cpu", spec, [Model(params, 0, 0.1)], sets, n_epochs=1)[0]
-    assert np.isnan(losses).all()
+    losses, scores = train("cpu", spec, [Model(params, 0, 0.1)], sets, n_epochs=1)[:2]
+    assert np.isinf(losses).all()
+    assert np.isnan(scores[:, 0]).all()
 
 
 @pytest.mark.parametrize("n_hidden", [1, 15, 16, 17, 96, 97, 250, 1100])
 def test_any_number_of_hidden_units_gives_the_reference_s_free_energies(n_hidden):
     params = random_params(np.random.default_rng(0), N_FEATURES, n_hidden, N_CLASSES)
     sets = make_sets(0)
-    slow = get_engine("reference").forward(params, sets.bags, "or", "soft", 1)
+    slow = get_engine("reference").forward(params, sets.bags, Spec("or", "soft"), 1)
     for dtype, tolerance in (("float64", 1e-12), ("float32", 1e-5)):
         single = Bags(sets.bags.X.astype(dtype), sets.bags.offsets)
-        fast = get_engine("cpu").forward(params.astype(dtype), single, "or", "soft", 1)
+        fast = get_engine("cpu").forward(params.astype(dtype), single, Spec("or", "soft"), 1)
         for a, b in zip(slow, fast, strict=True):
             np.testing.assert_allclose(b, a, rtol=tolerance, atol=tolerance)
 
@@ -282,3 +292,69 @@ def test_cpu_breaks_ties_between_different_vectors_as_the_reference_does(constra
     models, sets = [Model(params, 0, 0.1)], make_sets(0)
     for slow, fast in zip(train("reference", spec, models, sets, 1), train("cpu", spec, models, sets, 1), strict=True):
         np.testing.assert_allclose(fast, slow, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("engine", ["reference", "cpu"])
+def test_permuting_the_sets_or_their_vectors_changes_nothing(engine, constraint, pooling):
+    sets, params = make_sets(5), make_models(6)[0].params
+    spec, rng = Spec(constraint, pooling), np.random.default_rng(0)
+    order = rng.permutation(N_SETS)
+    shuffled = Bags.from_list([rng.permutation(sets.bags[k]) for k in order])
+    for plain, mixed in zip(
+        get_engine(engine).forward(params, sets.bags, spec, 1),
+        get_engine(engine).forward(params, shuffled, spec, 1),
+        strict=True,
+    ):
+        np.testing.assert_allclose(mixed, plain[order], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_forward_shared_out_between_threads_is_the_same_to_the_bit(is_sparse):
+    rng = np.random.default_rng(0)
+    n_sets, params = 400, random_params(rng, 60, 120, N_CLASSES, 0.3)
+    X = rng.random((3 * n_sets, 60)) * (rng.random((3 * n_sets, 60)) < 0.5)
+    bags = Bags(sparse.csr_array(X) if is_sparse else X, np.arange(n_sets + 1) * 3)
+    # Enough work for every thread to get a part of its own.
+    assert bags.X.size * 120 > 4 * WORTH_A_THREAD or is_sparse
+    one, three = (get_engine("cpu").forward(params, bags, Spec("or", "soft"), n_jobs) for n_jobs in (1, 3))
+    for a, b in zip(one, three, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("generative", [False, True])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_cpu_equals_reference_at_a_realistic_size(is_sparse, generative, dtype):
+    rng = np.random.default_rng(3)
+    sizes = rng.integers(1, 30, N_SETS)
+    X = (rng.random((sizes.sum(), 600)) * (rng.random((sizes.sum(), 600)) < 0.1)).astype(dtype)
+    # Equal vectors in a set, so that ties and repeated columns occur.
+    X[1] = X[0]
+    bags = Bags(sparse.csr_array(X) if is_sparse else X, np.concatenate([[0], np.cumsum(sizes)]))
+    sets = LabelledSets(bags, rng.integers(0, N_CLASSES, N_SETS), np.ones(N_SETS))
+    # Strong decay, so that the scale of W is folded in on the way.
+    models = [Model(random_params(rng, 600, 110, N_CLASSES, 0.1), 5, 0.5, 0.001, 0.5)]
+    results = []
+    for engine, kind in (("reference", "float64"), ("cpu", dtype)):
+        spec = Spec("xor", "hard", generative=generative, dtype=kind, batch_size=3)
+        results.append(train(engine, spec, models, sets, n_epochs=3))
+    for slow, fast in zip(*results, strict=True):
+        np.testing.assert_allclose(fast, slow, rtol=0, atol=1e-10 if dtype == "float64" else 1e-3)
+
+
+@pytest.mark.parametrize("engine", ["reference", "cpu"])
+def test_parameters_beyond_bounds_are_an_infinite_loss(engine):
+    for letter in "WUbcd":
+        params = random_params(np.random.default_rng(0), N_FEATURES, N_HIDDEN, N_CLASSES)
+        getattr(params, letter).flat[0] = -1e9
+        assert np.isinf(train(engine, Spec(), [Model(params, 0, 1e-9)], make_sets(0), n_epochs=1)[0]).all(), letter
+
+
+@pytest.mark.parametrize("engine", ["reference", "cpu"])
+def test_models_of_different_shapes_are_refused(engine):
+    models = make_models(0)
+    models[1] = Model(random_params(np.random.default_rng(0), N_FEATURES, N_HIDDEN + 1, N_CLASSES), 0, 0.1)
+    with pytest.raises(ValueError, match="must have the same shapes"):
+        get_engine(engine).begin(Spec(), models, 1)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import VotingClassifier
@@ -115,3 +116,9 @@ def test_clones_and_settings_go_both_ways():
     model = ClassSetRBMCV(learning_rate=[0.1, 0.2], refit=False)
     assert clone(model).get_params() == model.get_params()
     assert ClassSetRBM().set_params(constraint="or").constraint == "or"
+
+
+def test_per_vector_gives_bags_whatever_output_scikit_learn_is_set_to(musk):
+    with config_context(transform_output="pandas"):
+        lifted = PerVector(StandardScaler()).fit_transform(musk[0])
+    assert isinstance(lifted, Bags)

@@ -30,7 +30,7 @@ def run(rates, schedule, held_out=NO_SETS, sets=None, report=None):
 
 
 def held_out_loss(params, sets, chosen):
-    _, F = ENGINE.forward(params, sets.bags[chosen], "xor", "hard", 1)
+    _, F = ENGINE.forward(params, sets.bags[chosen], Spec(), 1)
     p = np.exp(-F) / np.exp(-F).sum(axis=1, keepdims=True)
     return -np.log(p[np.arange(len(chosen)), sets.y[chosen]]).mean()
 

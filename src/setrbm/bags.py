@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from setrbm._types import Floats, Integers
+from setrbm._types import Floats, Integers, Mask
 
 Labels = npt.NDArray[Any]
 FrameBackend = Literal["pandas", "polars", "pyarrow"]
@@ -320,20 +320,29 @@ class Bags:
         bad = ~np.isfinite(values)
         if not bad.any():
             return
-        row, column = self._position_of(int(np.flatnonzero(bad.ravel())[0]))
-        at = int(np.searchsorted(self.offsets, row, side="right")) - 1
-        kind = "NaN" if np.isnan(values.ravel()[np.flatnonzero(bad.ravel())[0]]) else "infinity"
+        kind = "NaN" if np.isnan(values.ravel()[bad.ravel().argmax()]) else "infinity"
         raise ValueError(
-            f"All values must be finite. Got {int(bad.sum())} that are NaN or infinity, the first {kind} in the set at "
-            f"index {at}, vector {row - self.offsets[at]}, feature {column}. Impute them first, for example with "
-            "PerVector(SimpleImputer())."
+            f"All values must be finite. Got {int(bad.sum())} that are NaN or infinity, the first {kind} in "
+            f"{self.place_of_first(bad)}. Impute them first, for example with PerVector(SimpleImputer())."
         )
 
-    def _position_of(self, flat: int) -> tuple[int, int]:
-        """Return row and column of a value given its place in the stored values."""
+    def place_of_first(self, chosen: Mask) -> str:
+        """Return set, vector and feature of the first chosen value, in words.
+
+        Parameters
+        ----------
+        chosen : ndarray of bool
+            One value for each of ``X``, or for each of ``X.data`` if sparse.
+        """
+        flat = int(chosen.ravel().argmax())
         if self.is_sparse:
-            return int(np.searchsorted(self.X.indptr, flat, side="right")) - 1, int(self.X.indices[flat])
-        return divmod(flat, int(self.X.shape[1]))
+            row, column = int(np.searchsorted(self.X.indptr, flat, side="right")) - 1, int(self.X.indices[flat])
+        else:
+            row, column = divmod(flat, int(self.X.shape[1]))
+        at = int(np.searchsorted(self.offsets, row, side="right")) - 1
+        name = "" if self._ids is None else f" ({self._ids[at]!s})"
+        feature = "" if self.feature_names is None else f" ({self.feature_names[column]!s})"
+        return f"the set at index {at}{name}, vector {row - self.offsets[at]}, feature {column}{feature}"
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -344,7 +353,7 @@ class Bags:
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, tuple):
             key = _first_of_tuple(key)
-        if isinstance(key, int | np.integer):
+        if isinstance(key, int | np.integer) and not isinstance(key, bool):
             if not -len(self) <= key < len(self):
                 raise IndexError(f"Set {key} is out of range for {len(self)} sets.")
             at = int(key) % len(self)
@@ -521,9 +530,10 @@ def _as_positions(key: Any, n_sets: int) -> Integers:
         return np.empty(0, dtype=np.intp)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise IndexError(f"Sets are chosen by integers, a slice or a mask. Got {array.dtype} of shape {array.shape}.")
-    if (out := array[(array < -n_sets) | (array >= n_sets)]).size:
+    positions = array.astype(np.intp)
+    if (out := array[(positions < -n_sets) | (positions >= n_sets)]).size:
         raise IndexError(f"Set {out[0]} is out of range for {n_sets} sets.")
-    return np.asarray(array % n_sets, dtype=np.intp)
+    return np.asarray(positions % n_sets)
 
 
 def _some(names: Sequence[str], most: int = 5) -> str:

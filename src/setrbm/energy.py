@@ -41,23 +41,26 @@ class Params:
     c: Array
     d: Array
 
+    def arrays(self) -> tuple[Array, ...]:
+        """Return the five arrays in the order of their letters."""
+        return tuple(getattr(self, f.name) for f in fields(self))
+
     def copy(self) -> Params:
         """Return a copy that shares nothing."""
-        return Params(*(getattr(self, f.name).copy() for f in fields(self)))
+        return Params(*(array.copy() for array in self.arrays()))
 
     def astype(self, dtype: npt.DTypeLike) -> Params:
         """Return the parameters in another float type, not copied where they have it already."""
-        return Params(*(getattr(self, f.name).astype(dtype, copy=False) for f in fields(self)))
+        return Params(*(array.astype(dtype, copy=False) for array in self.arrays()))
 
     def zeros(self) -> Params:
         """Return parameters of the same shapes, all zero."""
-        return Params(*(np.zeros_like(getattr(self, f.name)) for f in fields(self)))
+        return Params(*(np.zeros_like(array) for array in self.arrays()))
 
     def add(self, step: float, other: Params) -> None:
         """Add ``step`` times the other parameters, in place."""
-        for f in fields(self):
-            mine = getattr(self, f.name)
-            mine += step * getattr(other, f.name)
+        for mine, theirs in zip(self.arrays(), other.arrays(), strict=True):
+            mine += step * theirs
 
 
 def activations(X: Any, params: Params) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,23 +39,17 @@ def write_atomically(path: Path, payload: bytes) -> None:
     """Write bytes to a new file beside the path, flush it to disk, then rename it into place."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {str(path.parent)!r} to write {path.name!r} to.")
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        # Made by open, so that the umask gives its rights; "x" never takes a file that is there.
+        with open(temporary, "xb") as file:
             file.write(payload)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
         raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def read(path: str | os.PathLike[str]) -> ModelFile:
@@ -69,7 +63,8 @@ def read(path: str | os.PathLike[str]) -> ModelFile:
             metadata = file.metadata() or {}
             header = _header(path, metadata)
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
+    except (SafetensorError, OverflowError, TypeError, AttributeError) as error:
+        # Beside its own error, safetensors lets others out for types numpy lacks and for sizes beyond the file.
         raise ValueError(
             f"{os.fspath(path)!r} must be a model file written by save(). It is truncated, damaged or of another kind: "
             f"{error}."
@@ -82,7 +77,7 @@ def _header(path: str | os.PathLike[str], metadata: dict[str, str]) -> dict[str,
     try:
         header = json.loads(metadata[FIELD])
         version, _ = int(header["format"]), str(header["kind"])
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
         raise ValueError(
             f"{name!r} must be a model file written by save(). It is a safetensors file without setrbm's description."
         ) from None
@@ -133,7 +128,28 @@ def encode_labels(classes: npt.NDArray[Any]) -> dict[str, Any]:
 
 def decode_labels(encoded: dict[str, Any]) -> npt.NDArray[Any]:
     """Return class labels from JSON."""
-    dtype = np.dtype(encoded["dtype"])
+    dtype, values = np.dtype(encoded["dtype"]), encoded["values"]
     if dtype.kind not in "OUbiuf":
         raise ValueError(f"Labels of type {dtype} are not known.")
-    return np.array(encoded["values"], dtype=dtype)
+    if not isinstance(values, list) or not all(isinstance(value, str | int | float | bool) for value in values):
+        raise ValueError("Labels must be a list of strings, numbers or booleans.")
+    if dtype.kind == "U" and dtype.itemsize > 4 * max(map(len, map(str, values)), default=0) + 4:
+        raise ValueError(f"Labels of type {dtype} are longer than any of them.")
+    labels = np.array(values, dtype=dtype)
+    if len(values) < 2 or len(np.unique(labels)) != len(values) or (np.unique(labels) != labels).any():
+        raise ValueError(f"There must be two or more labels, sorted, each once. Got {_some(values)}.")
+    return labels
+
+
+def _some(values: list[Any]) -> str:
+    return str(values[:5]) if len(values) <= 5 else f"{len(values)} values"
+
+
+def check_arrays(arrays: dict[str, npt.NDArray[Any]], shapes: dict[str, tuple[int, ...]]) -> None:
+    """Refuse arrays that are not of these shapes, not of floats, or not finite."""
+    for name, shape in shapes.items():
+        array = arrays[name]
+        if array.dtype not in (np.float32, np.float64) or array.shape != shape:
+            raise ValueError(f"{name} must hold floats of shape {shape}. Got {array.dtype} of shape {array.shape}.")
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name} must be finite. Got NaN or infinity.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from setrbm.engines.protocol import Engine, LabelledSets, Model, Session, Spec
 # A mean loss so many times that of guessing is no training any more.
 DIVERGED = 30.0
 NO_SETS: Integers = np.empty(0, dtype=np.intp)
+HISTORY = ("loss", "held_out_loss", "held_out_error")
 
 
 @dataclass(frozen=True)
@@ -31,12 +32,15 @@ class Schedule:
     criterion : {"likelihood", "error"}
     first_epoch : int
         Where the count of epochs, and with it the random choices, begins.
+    from_start : bool
+        Whether the parameters training starts from count too when the best are looked for.
     """
 
     max_epochs: int
     patience: int | None = None
     criterion: Criterion = "likelihood"
     first_epoch: int = 0
+    from_start: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ Report = Callable[[Progress], None]
 
 @dataclass
 class Outcome:
-    """One trained model."""
+    """One trained model; its best epoch is counted from 1, and 0 where no epoch was better than the start."""
 
     params: Params
     history: dict[str, list[float]]
@@ -71,40 +75,50 @@ class Outcome:
     interrupted: bool
 
 
-@dataclass
 class _Watch:
-    """The state of one model's training: its history and its best epoch so far."""
+    """The state of training, of all models at once: their histories and their best epochs so far."""
 
-    history: dict[str, list[float]] = field(
-        default_factory=lambda: {"loss": [], "held_out_loss": [], "held_out_error": []}
-    )
-    best: tuple[float, float] = (np.inf, np.inf)
-    best_epoch: int = 0
-    diverged_in: int | None = None
+    def __init__(self, n_models: int, schedule: Schedule, limit: float) -> None:
+        self.schedule, self.limit = schedule, limit
+        # One array of shape (n_models, 3) an epoch, its columns as in HISTORY.
+        self.epochs: list[Floats] = []
+        self.n_epochs = np.zeros(n_models, dtype=int)
+        self.best = np.full((n_models, 2), np.inf)
+        self.best_epoch = np.zeros(n_models, dtype=int)
+        # 0 where a model has not diverged.
+        self.diverged_in = np.zeros(n_models, dtype=int)
 
-    @property
-    def n_epochs(self) -> int:
-        return len(self.history["loss"])
+    def note_start(self, scores: Floats) -> Mask:
+        """Take the scores of the start as the best so far; return where there are any."""
+        return self._improve(scores, np.ones(len(scores), dtype=bool))
 
-    def note(self, loss: float, held_out: Floats, criterion: Criterion, limit: float) -> bool:
-        """Write down one epoch; return whether it is the best so far."""
-        self.history["loss"].append(float(loss))
-        self.history["held_out_loss"].append(float(held_out[0]))
-        self.history["held_out_error"].append(float(held_out[1]))
-        if not loss <= limit:
-            self.diverged_in = self.n_epochs
-            return False
-        score = (held_out[0], held_out[1]) if criterion == "likelihood" else (held_out[1], held_out[0])
-        # Written so that NaN, where nothing could be scored, is never better.
-        if not tuple(score) < self.best:
-            return False
-        self.best, self.best_epoch = (float(score[0]), float(score[1])), self.n_epochs
-        return True
+    def note(self, losses: Floats, scores: Floats, running: Mask) -> Mask:
+        """Write down one epoch of the running models; return which are at their best."""
+        self.epochs.append(np.column_stack([losses, scores]))
+        self.n_epochs += running
+        # NaN counts as diverged.
+        diverged = running & ~(losses <= self.limit)
+        self.diverged_in[diverged] = self.n_epochs[diverged]
+        return self._improve(scores, running & ~diverged)
 
-    def goes_on(self, patience: int | None) -> bool:
-        if self.diverged_in is not None:
-            return False
-        return patience is None or not self.best_epoch or self.n_epochs - self.best_epoch < patience
+    def _improve(self, scores: Floats, allowed: Mask) -> Mask:
+        first, second = scores.T if self.schedule.criterion == "likelihood" else scores.T[::-1]
+        # NaN, where nothing could be scored, is never better.
+        better = allowed & ((first < self.best[:, 0]) | ((first == self.best[:, 0]) & (second < self.best[:, 1])))
+        self.best[better] = np.column_stack([first, second])[better]
+        self.best_epoch[better] = self.n_epochs[better]
+        return better
+
+    def running(self) -> Mask:
+        on = self.diverged_in == 0
+        if self.schedule.patience is not None:
+            waited = self.n_epochs - self.best_epoch
+            on &= ~np.isfinite(self.best[:, 0]) | (waited < self.schedule.patience)
+        return np.asarray(on)
+
+    def history(self, m: int) -> dict[str, list[float]]:
+        rows = np.reshape([epoch[m] for epoch in self.epochs[: self.n_epochs[m]]], (-1, len(HISTORY)))
+        return {name: column.tolist() for name, column in zip(HISTORY, rows.T, strict=True)}
 
 
 def train(
@@ -132,11 +146,7 @@ def train(
     session = engine.begin(spec, models, n_jobs)
 
     def run(epoch: int, running: Mask) -> Floats:
-        orders = [
-            draws.order(model.seed, epoch, chosen, s.first) if on else NO_SETS
-            for model, chosen, s, on in zip(models, training, sets, running, strict=True)
-        ]
-        return session.run(placed, orders, epoch)
+        return session.run(placed, _orders(models, training, sets, epoch, running), epoch)
 
     def score(running: Mask) -> Floats:
         return session.score(placed, [h if on else NO_SETS for h, on in zip(held_out, running, strict=True)])
@@ -172,8 +182,7 @@ def train_stream(
         for sets in stream():
             chosen = np.flatnonzero(~held_out_of(sets, fraction, models[0].seed) & (sets.weight > 0))
             if len(chosen):
-                orders = [draws.order(m.seed, epoch, chosen, sets.first) for m in models]
-                orders = [order if on else NO_SETS for order, on in zip(orders, running, strict=True)]
+                orders = _orders(models, [chosen] * everyone, [sets] * everyone, epoch, running)
                 total = sets.weight[chosen].sum()
                 losses += total * session.run([engine.place(sets, spec)] * everyone, orders, epoch)
                 weights += total
@@ -193,6 +202,28 @@ def train_stream(
     return _loop(session, spec, models, [fraction > 0] * everyone, schedule, run, score, report)
 
 
+def _orders(
+    models: Sequence[Model],
+    training: Sequence[Integers],
+    sets: Sequence[LabelledSets],
+    epoch: int,
+    running: Mask,
+) -> list[Integers]:
+    """Return the order of sets of every running model; models that share seed and sets share the array."""
+    made: dict[tuple[int, int, int], Integers] = {}
+
+    def order(model: Model, chosen: Integers, first: int) -> Integers:
+        key = (model.seed, id(chosen), first)
+        if key not in made:
+            made[key] = draws.order(model.seed, epoch, chosen, first)
+        return made[key]
+
+    return [
+        order(model, chosen, s.first) if on else NO_SETS
+        for model, chosen, s, on in zip(models, training, sets, running, strict=True)
+    ]
+
+
 def held_out_of(sets: LabelledSets, fraction: float, seed: int) -> Mask:
     """Return which sets of a shard are held out: a matter of their numbers in the stream alone."""
     numbers = np.arange(len(sets.y)) + sets.first
@@ -210,30 +241,25 @@ def _loop(
     report: Report | None,
 ) -> list[Outcome]:
     """Run epochs and keep the best of each model, until all have ended."""
-    watches = [_Watch() for _ in models]
-    limit = DIVERGED * max(np.log(len(models[0].params.d)), 1.0)
-    for model, watch in zip(models, watches, strict=True):
-        if model.shrink(spec) <= 0.0:
-            # Every step of decay would turn the weights over: diverged before it began.
-            watch.note(np.inf, np.full(2, np.nan), schedule.criterion, limit)
+    watch = _Watch(len(models), schedule, DIVERGED * max(np.log(len(models[0].params.d)), 1.0))
+    # Decay that turns the weights over at every step has diverged before it began.
+    watch.diverged_in[[model.shrink(spec) <= 0.0 for model in models]] = 1
     begin, interrupted = time.perf_counter(), False
     try:
+        if schedule.from_start:
+            session.remember(watch.note_start(score(watch.running())))
         for epoch in range(schedule.max_epochs):
-            running = np.array([watch.goes_on(schedule.patience) for watch in watches])
+            running = watch.running()
             if not running.any():
                 break
             losses, scores = run(schedule.first_epoch + epoch, running), score(running)
-            better = [
-                bool(on) and watch.note(loss, held_out, schedule.criterion, limit)
-                for watch, loss, held_out, on in zip(watches, losses, scores, running, strict=True)
-            ]
-            session.remember(np.array(better))
+            session.remember(watch.note(losses, scores, running))
             if report is not None:
                 seconds = time.perf_counter() - begin
                 report(_progress(epoch + 1, schedule.max_epochs, losses, scores, seconds))
     except KeyboardInterrupt:
         interrupted = True
-    return _outcomes(session, watches, watched, interrupted)
+    return _outcomes(session, watch, watched, interrupted)
 
 
 def _progress(epoch: int, max_epochs: int, losses: Floats, scores: Floats, seconds: float) -> Progress:
@@ -249,15 +275,16 @@ def _progress(epoch: int, max_epochs: int, losses: Floats, scores: Floats, secon
     )
 
 
-def _outcomes(session: Session, watches: Sequence[_Watch], watched: Sequence[bool], interrupted: bool) -> list[Outcome]:
+def _outcomes(session: Session, watch: _Watch, watched: Sequence[bool], interrupted: bool) -> list[Outcome]:
     best, last = session.params(remembered=True), session.params(remembered=False)
     outcomes = []
-    for m, watch in enumerate(watches):
-        params = best[m] if watched[m] and watch.best_epoch else last[m]
-        if not np.isfinite(params.W).all() and watch.diverged_in is None:
-            watch.diverged_in = watch.n_epochs
-        best_epoch = watch.best_epoch if watched[m] else watch.n_epochs
-        outcomes.append(Outcome(params, watch.history, best_epoch, watch.best[0], watch.diverged_in, interrupted))
+    for m, keep_best in enumerate(watched):
+        params = best[m] if keep_best and np.isfinite(watch.best[m, 0]) else last[m]
+        best_epoch = watch.best_epoch[m] if keep_best else watch.n_epochs[m]
+        diverged_in = int(watch.diverged_in[m]) or None
+        outcomes.append(
+            Outcome(params, watch.history(m), int(best_epoch), float(watch.best[m, 0]), diverged_in, interrupted)
+        )
     return outcomes
 
 

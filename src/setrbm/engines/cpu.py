@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +12,19 @@ import numpy as np
 import numpy.typing as npt
 
 from setrbm import draws
-from setrbm._types import Array, Constraint, Floats, Integers, Mask, Pooling
+from setrbm._types import Array, Floats, Integers, Mask
 from setrbm.bags import Bags
 from setrbm.energy import Params
 from setrbm.engines.kernels import Chain, Rates, Rules, Sets, Weights, forward_sets, train
-from setrbm.engines.protocol import LabelledSets, Model, Session, Spec
-from setrbm.engines.reference import score_free_energies
+from setrbm.engines.protocol import (
+    LabelledSets,
+    Model,
+    Session,
+    Spec,
+    check_models,
+    score_free_energies,
+    within_bounds,
+)
 
 CACHE_LINE = 64
 # Threads pay only above so many multiplications; starting one costs about as much.
@@ -125,6 +132,7 @@ class CpuSession:
     """Models under training; each runs on one thread, several side by side."""
 
     def __init__(self, spec: Spec, models: Sequence[Model], n_jobs: int) -> None:
+        check_models(models)
         self.spec, self.models, self.n_jobs = spec, models, n_jobs
         self.rules = kernel_rules(spec, len(models[0].params.c))
         self.weights = [kernel_weights(model.params, spec.dtype) for model in models]
@@ -135,7 +143,16 @@ class CpuSession:
     def _for_each_model(self, job: Callable[[int], Any]) -> list[Any]:
         """Return job(m) for every model; the kernels release the GIL."""
         everyone = range(len(self.models))
-        return list(map(job, everyone) if self.threads is None else self.threads.map(job, everyone))
+        if self.threads is None:
+            return [job(m) for m in everyone]
+        futures = [self.threads.submit(job, m) for m in everyone]
+        try:
+            return [future.result() for future in futures]
+        finally:
+            # After Ctrl-C nothing may still be writing to the parameters.
+            for future in futures:
+                future.cancel()
+            wait(futures)
 
     def run(self, placed: Sequence[Placed], orders: Sequence[Integers], epoch: int) -> Floats:
         """Train each model on its sets in its order."""
@@ -150,6 +167,9 @@ class CpuSession:
             placed.sets, placed.labels, placed.weights, order, self.spec.batch_size, self.weights[m], self.rules,
             self._rates(m), self._set_keys(m, placed, epoch), self._chain(m, placed), losses,
         )  # fmt: skip
+        # W is held divided by its scale, which lies between 0.001 and 1: its bound is the stricter for it.
+        if not within_bounds(*self.weights[m]):
+            return np.inf
         weight = placed.weights[order].astype(np.float64)
         return float(losses @ weight / weight.sum())
 
@@ -219,12 +239,10 @@ class CpuEngine:
         """Start training these models side by side."""
         return CpuSession(spec, models, n_jobs)
 
-    def forward(
-        self, params: Params, bags: Bags, constraint: Constraint, pooling: Pooling, n_jobs: int
-    ) -> tuple[Array, Array]:
+    def forward(self, params: Params, bags: Bags, spec: Spec, n_jobs: int) -> tuple[Array, Array]:
         """Return the pooled activations and the free energies."""
         dtype = np.result_type(params.W, bags.dtype)
-        rules = kernel_rules(Spec(constraint, pooling), len(params.c))
+        rules = kernel_rules(spec, len(params.c))
         return forward_rows(
             kernel_sets(bags, dtype), np.arange(len(bags)), kernel_weights(params, dtype), rules, n_jobs
         )

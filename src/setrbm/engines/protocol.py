@@ -10,7 +10,10 @@ import numpy as np
 
 from setrbm._types import Array, Constraint, Floats, Integers, Mask, Pooling, Visible
 from setrbm.bags import Bags
-from setrbm.energy import Params
+from setrbm.energy import Params, log_posterior
+
+# A parameter beyond this is of no use to anyone: training that gets here has diverged.
+LARGEST = 1e8
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,10 @@ class Session(Protocol):
     """Models under training."""
 
     def run(self, placed: Sequence[Any], orders: Sequence[Integers], epoch: int) -> Floats:
-        """Train each model on its placed sets in its order; return mean losses, NaN where the order is empty."""
+        """Train each model on its placed sets in its order and return the mean losses.
+
+        NaN where the order is empty; infinity where a parameter is no number any more, or beyond ``LARGEST``.
+        """
 
     def score(self, placed: Sequence[Any], which: Sequence[Integers]) -> Floats:
         """Return each model's mean -log p(y | X) and mean error over its sets; shape (n_models, 2)."""
@@ -81,9 +87,7 @@ class Engine(Protocol):
     def begin(self, spec: Spec, models: Sequence[Model], n_jobs: int) -> Session:
         """Start training these models side by side."""
 
-    def forward(
-        self, params: Params, bags: Bags, constraint: Constraint, pooling: Pooling, n_jobs: int
-    ) -> tuple[Array, Array]:
+    def forward(self, params: Params, bags: Bags, spec: Spec, n_jobs: int) -> tuple[Array, Array]:
         """Return the pooled activations (n_sets, n_hidden) and the free energies (n_sets, n_classes)."""
 
 
@@ -93,3 +97,22 @@ def weighted_means(loss: Array, error: Array, weight: Array) -> tuple[float, flo
     if total <= 0.0:
         return np.nan, np.nan
     return float(loss @ weight) / total, float(error @ weight) / total
+
+
+def score_free_energies(F: Array, y: Integers, weight: Array) -> tuple[float, float]:
+    """Return the weighted mean of -log p(y | X) and of the error."""
+    log_p = log_posterior(F)
+    return weighted_means(-log_p[np.arange(len(y)), y], log_p.argmax(axis=1) != y, weight)
+
+
+def within_bounds(*arrays: Array) -> bool:
+    """Return whether every value is a number of at most ``LARGEST``."""
+    # NaN is neither larger nor smaller, and so out of bounds.
+    return all(bool(array.max() <= LARGEST and array.min() >= -LARGEST) for array in arrays)
+
+
+def check_models(models: Sequence[Model]) -> None:
+    """Refuse models of different shapes, which no engine can train side by side."""
+    shapes = {tuple(array.shape for array in model.params.arrays()) for model in models}
+    if len(shapes) != 1:
+        raise ValueError(f"Models trained side by side must have the same shapes. Got {sorted(shapes)}.")

@@ -6,11 +6,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from setrbm._types import Array, Constraint, Floats, Integers, Mask, Pooling
+from setrbm._types import Array, Floats, Integers, Mask
 from setrbm.bags import Bags
 from setrbm.draws import ChainDraws
-from setrbm.energy import Params, activations, free_energy_of_pool, log_posterior, loss_and_gradient
-from setrbm.engines.protocol import LabelledSets, Model, Session, Spec, weighted_means
+from setrbm.energy import Params, activations, free_energy_of_pool, loss_and_gradient
+from setrbm.engines.protocol import (
+    LabelledSets,
+    Model,
+    Session,
+    Spec,
+    check_models,
+    score_free_energies,
+    weighted_means,
+    within_bounds,
+)
 from setrbm.gibbs import HiddenState, contrastive_divergence
 from setrbm.pooling import set_pool
 
@@ -19,8 +28,8 @@ class ReferenceSession:
     """One model after the other, one set after the other."""
 
     def __init__(self, spec: Spec, models: Sequence[Model]) -> None:
-        self.spec = spec
-        self.models = models
+        check_models(models)
+        self.spec, self.models = spec, models
         self.current = [model.params.astype(np.float64).copy() for model in models]
         self.remembered = [params.copy() for params in self.current]
         self.chains: dict[tuple[int, int], HiddenState] = {}
@@ -35,7 +44,8 @@ class ReferenceSession:
         for start in range(0, len(order), size):
             batch = order[start : start + size]
             loss[start : start + size] = self._step(m, sets, batch, epoch)
-        return weighted_means(loss, loss, sets.weight[order])[0]
+        in_bounds = within_bounds(*self.current[m].arrays())
+        return weighted_means(loss, loss, sets.weight[order])[0] if in_bounds else np.inf
 
     def _step(self, m: int, sets: LabelledSets, batch: Integers, epoch: int) -> list[float]:
         """Make one step down the mean gradient of a batch."""
@@ -78,7 +88,7 @@ class ReferenceSession:
         scores = np.full((len(self.models), 2), np.nan)
         for m, (sets, chosen) in enumerate(zip(placed, which, strict=True)):
             if len(chosen):
-                _, F = forward(self.current[m], sets.bags[chosen], self.spec.constraint, self.spec.pooling)
+                _, F = forward(self.current[m], sets.bags[chosen], self.spec)
                 scores[m] = score_free_energies(F, sets.y[chosen], sets.weight[chosen])
         return scores
 
@@ -97,15 +107,9 @@ def _whole(X: Array) -> Integers:
     return np.array([0, X.shape[0]])
 
 
-def score_free_energies(F: Array, y: Integers, weight: Array) -> tuple[float, float]:
-    """Return the weighted mean of -log p(y | X) and of the error."""
-    log_p = log_posterior(F)
-    return weighted_means(-log_p[np.arange(len(y)), y], log_p.argmax(axis=1) != y, weight)
-
-
-def forward(params: Params, bags: Bags, constraint: Constraint, pooling: Pooling) -> tuple[Array, Array]:
+def forward(params: Params, bags: Bags, spec: Spec) -> tuple[Array, Array]:
     """Return the pooled activations and the free energies of all sets."""
-    pool, _ = set_pool(activations(bags.X, params), bags.offsets, constraint, pooling)
+    pool, _ = set_pool(activations(bags.X, params), bags.offsets, spec.constraint, spec.pooling)
     return pool, free_energy_of_pool(pool, params)
 
 
@@ -122,11 +126,9 @@ class ReferenceEngine:
         """Start training these models, one after the other."""
         return ReferenceSession(spec, models)
 
-    def forward(
-        self, params: Params, bags: Bags, constraint: Constraint, pooling: Pooling, n_jobs: int
-    ) -> tuple[Array, Array]:
+    def forward(self, params: Params, bags: Bags, spec: Spec, n_jobs: int) -> tuple[Array, Array]:
         """Return the pooled activations and the free energies."""
-        return forward(params.astype(np.float64), bags, constraint, pooling)
+        return forward(params.astype(np.float64), bags, spec)
 
 
 ENGINE = ReferenceEngine()

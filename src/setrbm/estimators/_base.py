@@ -19,12 +19,13 @@ from setrbm._version import __version__
 from setrbm.bags import Bags
 from setrbm.energy import Params
 from setrbm.engines import get_engine
+from setrbm.engines.protocol import Spec
 from setrbm.estimators._checks import check_settings
 from setrbm.estimators._inputs import as_bags, as_codes, as_threads
 from setrbm.explain import Explanation, explain
 from setrbm.scaling import Scaling
 from setrbm.shards import Shards
-from setrbm.training import Outcome
+from setrbm.training import HISTORY, Outcome
 
 
 class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
@@ -47,11 +48,14 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         """Return something with one value for every setting."""
         return self
 
-    def _take(self, outcome: Outcome) -> None:
-        """Keep what training gave."""
+    def _take(self, outcome: Outcome, more: bool = False) -> None:
+        """Keep what training gave, or (more) what further training gave after what was there."""
+        before, history = (self.n_epochs_, self.history_) if more else (0, {name: [] for name in HISTORY})
         self._set_letters(outcome.params)
-        self.history_ = outcome.history
-        self.best_epoch_ = outcome.best_epoch
+        self.history_ = {name: history[name] + outcome.history[name] for name in HISTORY}
+        self.n_epochs_ = before + len(outcome.history["loss"])
+        if outcome.best_epoch or not more:
+            self.best_epoch_ = before + outcome.best_epoch
 
     def _set_letters(self, params: Params) -> None:
         for letter in self.letters:
@@ -60,9 +64,7 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
     def _params(self) -> Params:
         """Return the fitted letters, as they are now."""
         params = Params(*(np.asarray(getattr(self, f"{letter}_")) for letter in self.letters))
-        h, f, k = len(params.c), self.n_features_in_, len(self.classes_)
-        shapes = {"W": (h, f), "U": (h, k), "b": (f,), "c": (h,), "d": (k,)}
-        for letter, shape in shapes.items():
+        for letter, shape in letter_shapes(len(params.c), self.n_features_in_, len(self.classes_)).items():
             if (got := getattr(params, letter).shape) != shape:
                 raise ValueError(f"{letter}_ must have shape {shape}. Got {got}.")
         return params
@@ -97,9 +99,8 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
     def _forward(self, bags: Bags) -> tuple[Array, Array]:
         """Return pools and free energies of scaled bags."""
         settings = self._resolved()
-        return get_engine(self.engine).forward(
-            self._params(), bags, settings.constraint, settings.pooling, as_threads(self.n_jobs)
-        )
+        spec = Spec(settings.constraint, settings.pooling)
+        return get_engine(self.engine).forward(self._params(), bags, spec, as_threads(self.n_jobs))
 
     def _forward_all(self, X: Any, part: int) -> Array:
         """Return pools (0) or free energies (1) of what a user hands over; of Shards one file at a time."""
@@ -237,19 +238,22 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         estimator = cls(**persistence.from_json(described["settings"]))
         check_settings(estimator)
         estimator.classes_ = persistence.decode_labels(described["classes"])
-        estimator.n_features_in_ = int(model.arrays["b"].shape[0])
+        n_features, n_hidden = int(model.arrays["b"].shape[0]), int(model.arrays["c"].shape[0])
+        estimator.n_features_in_ = n_features
+        shapes = letter_shapes(n_hidden, n_features, len(estimator.classes_))
         if described["feature_names"] is not None:
-            estimator.feature_names_in_ = np.array(described["feature_names"], dtype=object)
+            estimator.feature_names_in_ = as_names(described["feature_names"], n_features)
         if described["scale_floor"] is not None:
+            shapes |= {"scale_low": (n_features,), "scale_factor": (n_features,)}
             estimator.scale_low_, estimator.scale_factor_ = model.arrays["scale_low"], model.arrays["scale_factor"]
             estimator.scale_floor_ = float(described["scale_floor"])
+        persistence.check_arrays(model.arrays, shapes)
         estimator._restore(described)
         estimator.history_ = persistence.from_json(described["history"])
         estimator.seed_ = int(described["seed"])
         estimator.n_epochs_, estimator.best_epoch_ = int(described["n_epochs"]), int(described["best_epoch"])
         for letter in cls.letters:
             setattr(estimator, f"{letter}_", _as_trained(model.arrays[letter]))
-        estimator._params()
         return estimator
 
     def _describe(self) -> dict[str, Any]:
@@ -268,6 +272,20 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def letter_shapes(n_hidden: int, n_features: int, n_classes: int) -> dict[str, tuple[int, ...]]:
+    """Return the shape each letter must have."""
+    return {
+        "W": (n_hidden, n_features), "U": (n_hidden, n_classes), "b": (n_features,), "c": (n_hidden,), "d": (n_classes,)
+    }  # fmt: skip
+
+
+def as_names(names: Any, n_features: int) -> npt.NDArray[Any]:
+    """Return feature names as scikit-learn keeps them."""
+    if not isinstance(names, list) or len(names) != n_features or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"feature_names must hold {n_features} strings.")
+    return np.array(names, dtype=object)
 
 
 def _as_trained(array: Array) -> Array:

@@ -23,7 +23,18 @@ from setrbm.estimators._checks import check_settings, choices_of
 from setrbm.estimators._inputs import as_codes, as_threads, as_weights, unchanged_on_error
 from setrbm.scaling import Scaling, feature_range, squeezed_features
 from setrbm.shards import Shards
-from setrbm.training import NO_SETS, Outcome, Progress, Report, Schedule, hold_out, initial_params, train, train_stream
+from setrbm.training import (
+    HISTORY,
+    NO_SETS,
+    Outcome,
+    Progress,
+    Report,
+    Schedule,
+    hold_out,
+    initial_params,
+    train,
+    train_stream,
+)
 
 # Set by whoever shows progress itself, such as the command line; it then stands in for ``verbose``.
 progress_report: ContextVar[Report | None] = ContextVar("progress_report", default=None)
@@ -34,16 +45,34 @@ def prepare(estimator: BaseSetRBM, X: Any, y: Any, sample_weight: Any, warm: boo
     check_settings(estimator)
     bags = estimator._bags(X, reset=not warm)
     classes, codes = as_codes(bags, y, estimator.classes_ if warm else None)
-    weight = as_weights(bags, y, sample_weight, estimator.class_weight)
-    if len(np.unique(codes[weight > 0])) < 2:
-        raise ValueError("y must hold at least two classes among the sets whose weight is not zero. Got 1 class.")
-    if not warm:
-        estimator.classes_ = classes
-        estimator._set_scaling(Scaling.fit(bags) if estimator.scale == "auto" else None)
-        warn_if_squeezed(bags, estimator._scaling())
-    bags = estimator._scaled(bags)
+    sets = weighted_sets(bags, codes, as_weights(bags, y, sample_weight, estimator.class_weight))
+    if (n_classes := len(np.unique(sets.y))) < 2:
+        raise ValueError(
+            f"y must hold at least two classes among the sets whose weight is not zero. Got {n_classes} class."
+        )
+    if warm:
+        return scaled_sets(estimator, sets), estimator.seed_
+    estimator.classes_ = classes
+    estimator._set_scaling(Scaling.fit(sets.bags) if estimator.scale == "auto" else None)
+    warn_if_squeezed(sets.bags, estimator._scaling())
+    return scaled_sets(estimator, sets), draws.new_seed(check_random_state(estimator.random_state))
+
+
+def weighted_sets(bags: Bags, codes: Integers, weight: Floats) -> LabelledSets:
+    """Return the sets that have a weight; those without are as if they had not been given."""
+    if (weight > 0.0).all():
+        return LabelledSets(bags, codes, weight)
+    kept = np.flatnonzero(weight > 0.0)
+    if not len(kept):
+        raise ValueError(f"At least one set must have a weight above zero. Got zero for all {len(bags)}.")
+    return LabelledSets(bags[kept], codes[kept], weight[kept])
+
+
+def scaled_sets(estimator: BaseSetRBM, sets: LabelledSets) -> LabelledSets:
+    """Return the sets as the model sees them, checked."""
+    bags = estimator._scaled(sets.bags)
     check_visible(estimator, bags)
-    return LabelledSets(bags, codes, weight), draws.new_seed(check_random_state(estimator.random_state))
+    return LabelledSets(bags, sets.y, sets.weight)
 
 
 def warn_if_squeezed(bags: Bags, scaling: Scaling | None) -> None:
@@ -68,8 +97,8 @@ def check_visible(settings: Any, bags: Bags) -> None:
     if bad.any():
         raise ValueError(
             f"Values must lie in [0, 1] for objective={learned[0]!r} with visible='binary'. Got {bad.sum()} outside, "
-            f"from {values.min():g} to {values.max():g}. Use scale='auto' (dense data), scale them yourself, or use "
-            "visible='gaussian'."
+            f"from {values.min():g} to {values.max():g}, the first in {bags.place_of_first(bad)}. Use scale='auto' "
+            "(dense data), scale them yourself, or use visible='gaussian'."
         )
 
 
@@ -123,8 +152,8 @@ def train_side_by_side(
     watched: Integers,
     schedule: Schedule,
 ) -> list[Outcome]:
-    """Train models on the sets that have weight and are not held out, watching their score on some."""
-    n, learned_from = len(models), np.setdiff1d(np.flatnonzero(sets.weight > 0), held_out)
+    """Train models on the sets that are not held out, watching their score on some."""
+    n, learned_from = len(models), np.setdiff1d(np.arange(len(sets.y)), held_out)
     return supervised(
         estimator,
         schedule,
@@ -153,8 +182,15 @@ def refuse_divergence(settings: Any, outcome: Outcome) -> None:
     """Raise ValueError if training left the ground."""
     if outcome.diverged_in is None:
         return
+    if not (losses := outcome.history["loss"]):
+        raise ValueError(
+            f"Training must not diverge. The learning rate times weight_decay must be below 1. Got weight_decay="
+            f"{settings.weight_decay} with learning_rate={settings.learning_rate}, "
+            f"generative_learning_rate={settings.generative_learning_rate}. Lower the decay."
+        )
+    got = f"a mean loss of {losses[-1]:g}" if np.isfinite(losses[-1]) else "parameters beyond all bounds"
     raise ValueError(
-        f"Training must not diverge. Got a mean loss of {outcome.history['loss'][-1]:g} in epoch {outcome.diverged_in} "
+        f"Training must not diverge. Got {got} in epoch {outcome.diverged_in} "
         f"with learning_rate={settings.learning_rate}, generative_learning_rate={settings.generative_learning_rate}, "
         f"weight_decay={settings.weight_decay}, init_scale={settings.init_scale}. Lower the learning rate"
         + (", or scale the inputs (scale='auto')." if settings.scale is None else ", or the sample weights.")
@@ -207,13 +243,13 @@ class TrainableRBM(BaseSetRBM):
             start = self._params() if warm else self._start([sets.bags], sets.bags.dtype, seed)
             first_epoch = self.n_epochs_ if warm else 0
             held_out = hold_out(sets.y, self.validation_fraction, seed) if self.early_stopping else NO_SETS
-            schedule = Schedule(self.max_epochs, self.patience, self.stopping, first_epoch)
+            schedule = Schedule(self.max_epochs, self.patience, self.stopping, first_epoch, from_start=warm)
             spec, model = spec_of(self, sets.bags.dtype), model_of(self, start, seed)
             outcome = train_side_by_side(self, spec, [model], sets, held_out, held_out, schedule)[0]
             refuse_divergence(self, outcome)
             warn_if_worse_than_guessing(self, outcome, len(self.classes_))
-            self._take(outcome)
-            self.seed_, self.n_epochs_ = seed, first_epoch + len(outcome.history["loss"])
+            self.seed_ = seed
+            self._take(outcome, more=warm)
         return self
 
     def _start(self, parts: Iterable[Bags], dtype: Any, seed: int) -> Params:
@@ -240,47 +276,57 @@ class TrainableRBM(BaseSetRBM):
             schedule = Schedule(max_epochs=1, first_epoch=self.n_epochs_)
             outcome = train_side_by_side(self, spec, [model], sets, NO_SETS, NO_SETS, schedule)[0]
             refuse_divergence(self, outcome)
-            self._set_letters(outcome.params)
-            self.history_ = {name: values + outcome.history[name] for name, values in self.history_.items()}
-            self.n_epochs_ += 1
-            self.best_epoch_ = self.n_epochs_
+            self._take(outcome, more=True)
         return self
+
+    def _refuse_persistent(self) -> None:
+        if self.persistent and self.objective != "discriminative":
+            raise ValueError(
+                "persistent=True keeps a chain for each set from epoch to epoch, and partial_fit meets each set once. "
+                "Use fit, or persistent=False."
+            )
 
     def _prepare_part(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> LabelledSets:
         check_settings(self)
+        self._refuse_persistent()
         new = not hasattr(self, "W_")
         bags = self._bags(X, reset=new)
         if new:
-            self._begin_parts(bags, classes)
+            self._set_classes(classes)
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"classes must be those of the first call, {self.classes_.tolist()}. Got {classes}.")
         _, codes = as_codes(bags, y, self.classes_)
         if isinstance(self.class_weight, str):
             raise ValueError("class_weight='balanced' needs all sets at once. Give partial_fit a dict of weights.")
-        weight = as_weights(bags, y, sample_weight, self.class_weight)
-        bags = self._scaled(bags)
-        check_visible(self, bags)
-        sets = LabelledSets(bags, codes, weight)
-        if new:
-            self._set_letters(self._start([sets.bags], sets.bags.dtype, self.seed_))
+        sets = weighted_sets(bags, codes, as_weights(bags, y, sample_weight, self.class_weight))
+        if not new:
+            return scaled_sets(self, sets)
+        self._begin_parts(sets.bags)
+        sets = scaled_sets(self, sets)
+        self._set_letters(self._start([sets.bags], sets.bags.dtype, self.seed_))
         return sets
 
-    def _begin_parts(self, bags: Bags, classes: Any) -> None:
-        """Set what the first part decides: classes, scaling and seed."""
+    def _set_classes(self, classes: Any) -> None:
         if classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit. Got None.")
         self.classes_ = np.unique(classes)
         if len(self.classes_) < 2:
             raise ValueError(f"classes must name at least two classes. Got {self.classes_.tolist()}.")
+
+    def _begin_parts(self, bags: Bags) -> None:
+        """Set what the first part decides: scaling and seed."""
         self._set_scaling(Scaling.fit(bags) if self.scale == "auto" else None)
         if self.scale == "auto" and not self.scale_factor_.any():
             raise ValueError(
                 f"The first part must show the range of the features. Got {bags.n_vectors} vector(s) in which every "
                 "feature is constant. Give more sets in the first call, or use scale=None."
             )
+        self._begin_history()
+
+    def _begin_history(self) -> None:
         self.seed_ = draws.new_seed(check_random_state(self.random_state))
-        self.n_epochs_ = 0
-        self.history_ = {"loss": [], "held_out_loss": [], "held_out_error": []}
+        self.n_epochs_, self.best_epoch_ = 0, 0
+        self.history_ = {name: [] for name in HISTORY}
 
     def _fit_stream(self, shards: Shards, y: Any, sample_weight: Any, one_pass: bool = False) -> Self:
         """Learn from shards: as ``fit`` does, or (one_pass) as ``partial_fit``."""
@@ -288,16 +334,17 @@ class TrainableRBM(BaseSetRBM):
             raise ValueError("Shards bring their own labels and take no weights. Got y or sample_weight beside them.")
         with unchanged_on_error(self):
             check_settings(self)
+            if one_pass:
+                self._refuse_persistent()
             again = hasattr(self, "W_") and (one_pass or self.warm_start)
             if not again:
-                self.seed_ = draws.new_seed(check_random_state(self.random_state))
-                self.n_epochs_ = 0
-                self.history_ = {"loss": [], "held_out_loss": [], "held_out_error": []}
+                self._begin_history()
             stream = labelled_stream(self, shards, again)
             if not again:
                 self._set_letters(self._start((sets.bags for sets in stream()), shards.dtype, self.seed_))
             fraction = self.validation_fraction if self.early_stopping and not one_pass else 0.0
-            schedule = Schedule(1 if one_pass else self.max_epochs, self.patience, self.stopping, self.n_epochs_)
+            max_epochs = 1 if one_pass else self.max_epochs
+            schedule = Schedule(max_epochs, self.patience, self.stopping, self.n_epochs_, again and not one_pass)
             spec, models = spec_of(self, shards.dtype), [model_of(self, self._params(), self.seed_)]
             outcome = supervised(
                 self,
@@ -307,10 +354,8 @@ class TrainableRBM(BaseSetRBM):
                 ),
             )[0]
             refuse_divergence(self, outcome)
-            history = {name: values + outcome.history[name] for name, values in self.history_.items()}
-            self._take(outcome)
-            self.history_ = history if one_pass else outcome.history
-            self.n_epochs_ += len(outcome.history["loss"])
+            warn_if_worse_than_guessing(self, outcome, len(self.classes_))
+            self._take(outcome, more=again)
         return self
 
 
@@ -344,7 +389,10 @@ def class_weights(estimator: BaseSetRBM, shards: Shards) -> Floats:
     """Return the weight of each class."""
     counts = [shards.label_counts.get(label, 0) for label in estimator.classes_.tolist()]
     if isinstance(estimator.class_weight, dict):
-        return np.array([float(estimator.class_weight.get(label, 1.0)) for label in estimator.classes_.tolist()])
+        weights = np.array([float(estimator.class_weight.get(label, 1.0)) for label in estimator.classes_.tolist()])
+        if not (np.isfinite(weights).all() and (weights > 0.0).all()):
+            raise ValueError(f"class_weight must hold positive numbers where Shards are read. Got {weights.tolist()}.")
+        return weights
     if estimator.class_weight == "balanced":
         return len(shards) / (len(counts) * np.maximum(counts, 1.0))
     return np.ones(len(counts))

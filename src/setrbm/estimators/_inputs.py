@@ -46,9 +46,12 @@ def as_bags(estimator: Any, X: Any, reset: bool, finite: bool = True) -> Bags:
     elif not isinstance(X, Bags):
         X = validate_data(
             estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32],
-            ensure_all_finite=finite, ensure_min_samples=1,
+            ensure_all_finite=False, ensure_min_samples=1,
         )  # fmt: skip
-        return Bags.from_rows(X)
+        rows = Bags.from_rows(X)
+        if finite:
+            rows.check_finite()
+        return rows
     if finite:
         X.check_finite()
     _check_features(estimator, X, reset)

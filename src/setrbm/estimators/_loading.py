@@ -37,5 +37,5 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise ValueError(f"{os.fspath(path)!r} must hold one of {', '.join(KINDS)}. Got {model.kind!r}.")
     try:
         return KINDS[model.kind]._from_file(model)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
         raise ValueError(f"{os.fspath(path)!r} is damaged: its description does not fit: {error!r}.") from None

@@ -24,7 +24,7 @@ from setrbm.estimators._fitting import (
     train_side_by_side,
 )
 from setrbm.estimators._inputs import unchanged_on_error
-from setrbm.training import NO_SETS, Outcome, Schedule, hold_out
+from setrbm.training import HISTORY, NO_SETS, Outcome, Schedule, hold_out
 
 
 class ClassSetRBM(TrainableRBM):
@@ -185,7 +185,8 @@ random_state, verbose : as for ClassSetRBM
     best_score_ : float
         Its held-out score: mean -log p(y | X), or mean error with ``stopping="error"``. Lower is better.
     results_ : dict of lists
-        One entry a candidate: ``params``, ``score``, ``best_epoch`` and ``diverged``.
+        One entry a candidate: ``params``, ``score``, ``best_epoch``, ``diverged``, and its ``history`` on the sets it
+        was chosen by. ``history_`` itself is that of the final training.
 
     Examples
     --------
@@ -275,11 +276,10 @@ random_state, verbose : as for ClassSetRBM
             best = int(np.argmin(scores))
             refuse_divergence(candidates[best], outcomes[best])
             self._note(candidates, outcomes, scores, best)
-            chosen = outcomes[best]
-            if self.refit and len(held_out) and not chosen.interrupted:
+            self.seed_, chosen = seed, outcomes[best]
+            if self.refit and len(held_out) and not any(outcome.interrupted for outcome in outcomes):
                 chosen = self._refit(candidates[best], chosen, sets, seed)
             self._take(chosen)
-            self.seed_, self.n_epochs_ = seed, len(chosen.history["loss"])
         return self
 
     def _candidates(self) -> list[SimpleNamespace]:
@@ -293,18 +293,21 @@ random_state, verbose : as for ClassSetRBM
     def _train_all(
         self, candidates: list[SimpleNamespace], sets: LabelledSets, held_out: Integers, seed: int
     ) -> list[Outcome]:
-        """Train all candidates; those of one shape side by side."""
+        """Train all candidates, those of one shape side by side; after Ctrl-C the rest are not begun."""
         groups: dict[Any, list[int]] = {}
         for i, candidate in enumerate(candidates):
             groups.setdefault((spec_of(candidate, sets.bags.dtype), candidate.n_hidden), []).append(i)
         outcomes: dict[int, Outcome] = {}
         schedule = Schedule(self.max_epochs, self.patience, self.stopping)
-        watched = held_out if len(held_out) else np.flatnonzero(sets.weight > 0)
+        watched = held_out if len(held_out) else np.arange(len(sets.y))
         for (spec, _), members in groups.items():
             models = [model_of(candidates[i], self._start(candidates[i], sets, seed), seed) for i in members]
             trained = train_side_by_side(self, spec, models, sets, held_out, watched, schedule)
             outcomes.update(zip(members, trained, strict=True))
-        return [outcomes[i] for i in range(len(candidates))]
+            if trained[0].interrupted:
+                break
+        never = Outcome(self._start(candidates[0], sets, seed), {name: [] for name in HISTORY}, 0, np.inf, None, True)
+        return [outcomes.get(i, never) for i in range(len(candidates))]
 
     def _start(self, settings: SimpleNamespace, sets: LabelledSets, seed: int) -> Params:
         bags = sets.bags
@@ -321,6 +324,7 @@ random_state, verbose : as for ClassSetRBM
             "score": [float(score) for score in scores],
             "best_epoch": [outcome.best_epoch for outcome in outcomes],
             "diverged": [outcome.diverged_in is not None for outcome in outcomes],
+            "history": [outcome.history for outcome in outcomes],
         }
 
     def _refit(self, settings: SimpleNamespace, chosen: Outcome, sets: LabelledSets, seed: int) -> Outcome:
