@@ -104,7 +104,7 @@ class _Watch:
     def _improve(self, scores: Floats, allowed: Mask) -> Mask:
         first, second = scores.T if self.schedule.criterion == "likelihood" else scores.T[::-1]
         # NaN, where nothing could be scored, is never better.
-        better = allowed & ((first < self.best[:, 0]) | ((first == self.best[:, 0]) & (second < self.best[:, 1])))
+        better: Mask = allowed & ((first < self.best[:, 0]) | ((first == self.best[:, 0]) & (second < self.best[:, 1])))
         self.best[better] = np.column_stack([first, second])[better]
         self.best_epoch[better] = self.n_epochs[better]
         return better

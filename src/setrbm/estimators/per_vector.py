@@ -12,7 +12,7 @@ from setrbm.bags import Bags
 from setrbm.estimators._inputs import as_bags, unchanged_on_error
 
 
-class PerVector(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
+class PerVector(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Lift a transformer of vectors to sets: fitted on all training vectors, applied to each.
 
     Parameters
