@@ -1,10 +1,13 @@
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
+from joblib import cpu_count
 from scipy import sparse
 
 from brute import CONSTRAINTS, POOLINGS, random_params
 from setrbm import Bags, draws
-from setrbm.engines import get_engine
+from setrbm.engines import cpu, get_engine, kernels
 from setrbm.engines.cpu import WORTH_A_THREAD
 from setrbm.engines.protocol import LabelledSets, Model, Spec
 
@@ -184,7 +187,6 @@ def test_activations_of_ten_thousand_give_no_nan_and_no_overflow(constraint, poo
 
 
 def test_the_kernels_draw_the_same_numbers_as_draws():
-    kernels = pytest.importorskip("setrbm.engines.kernels")
     set_key = draws.keys(3, 4, 5)[0]
     for vector in (0, 7):
         key = kernels.vector_key(set_key, 2, draws.INPUT, vector)
@@ -206,7 +208,6 @@ def test_an_unknown_engine_is_named():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_exp_and_log_keep_their_stated_error(dtype):
-    kernels = pytest.importorskip("setrbm.engines.kernels")
     import numba
 
     @numba.njit
@@ -249,7 +250,6 @@ def test_any_number_of_hidden_units_gives_the_reference_s_free_energies(n_hidden
 
 
 def test_without_a_folder_for_its_cache_a_kernel_is_compiled_all_the_same(monkeypatch):
-    kernels = pytest.importorskip("setrbm.engines.kernels")
     compile_it = kernels.numba.njit
 
     def njit(*args, cache=False, **options):
@@ -358,3 +358,42 @@ def test_models_of_different_shapes_are_refused(engine):
     models[1] = Model(random_params(np.random.default_rng(0), N_FEATURES, N_HIDDEN + 1, N_CLASSES), 0, 0.1)
     with pytest.raises(ValueError, match="must have the same shapes"):
         get_engine(engine).begin(Spec(), models, 1)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"pooling": "soft"}, {"constraint": "or", "pooling": "soft", "batch_size": 7}]
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_a_model_trained_by_several_threads_together_is_the_same_to_the_bit(is_sparse, dtype, settings):
+    rng = np.random.default_rng(0)
+    n_sets, n_hidden = 120, 140
+    X = (rng.random((4 * n_sets, 90)) * (rng.random((4 * n_sets, 90)) < 0.5)).astype(dtype)
+    bags = Bags(sparse.csr_array(X) if is_sparse else X, np.arange(n_sets + 1) * 4)
+    sets = LabelledSets(bags, rng.integers(0, N_CLASSES, n_sets), rng.random(n_sets) + 0.5)
+    # Decay strong enough that the scale of W is folded in on the way.
+    model = Model(random_params(rng, 90, n_hidden, N_CLASSES, 0.3), 5, 0.5, 0.0, 0.2)
+    engine, spec = get_engine("cpu"), Spec(dtype=dtype, **settings)
+    results = []
+    for n_jobs in (1, 2, 3):
+        session, placed = engine.begin(spec, [model], n_jobs), [engine.place(sets, spec)]
+        assert session._threads_worth(placed[0], np.arange(n_sets)) == min(n_jobs, cpu_count())
+        losses = [session.run(placed, [draws.order(5, epoch, np.arange(n_sets))], epoch) for epoch in range(3)]
+        results.append([*losses, *session.params(remembered=False)[0].arrays()])
+    for other in results[1:]:
+        for one, several in zip(results[0], other, strict=True):
+            np.testing.assert_array_equal(one, several)
+
+
+def test_threads_that_train_together_are_not_kept_waiting_for_one_that_failed():
+    weights = cpu.kernel_weights(random_params(np.random.default_rng(0), 3, 130, 2), "float64")
+    teams = cpu.new_teams(weights, 130, 3)
+    assert [(int(team.low), int(team.high)) for team in teams] == [(0, 64), (64, 128), (128, 136)]
+
+    def work(me):
+        if me == 1:
+            raise MemoryError("no room")
+        kernels.meet(teams[me], 1)
+
+    with ThreadPoolExecutor(2) as threads, pytest.raises(MemoryError, match="no room"):
+        cpu.together(threads, work, teams)

@@ -15,6 +15,8 @@ from setrbm.bags import Bags
 
 # Less of the range than this for nine tenths of the values is called squeezed.
 ROOM = 0.005
+# So many stored values are looked at at a time.
+PIECE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -68,10 +70,14 @@ class Scaling:
 
 def feature_range(bags: Bags) -> tuple[Array, Array]:
     """Return the least and the greatest value of each feature; for sparse data 0 and the largest absolute value."""
-    if bags.is_sparse:
-        largest = abs(bags.X).max(axis=0).toarray().ravel()
-        return np.zeros_like(largest), largest
-    return bags.X.min(axis=0), bags.X.max(axis=0)
+    if not bags.is_sparse:
+        return bags.X.min(axis=0), bags.X.max(axis=0)
+    largest = np.zeros(bags.shape[1], dtype=bags.dtype)
+    # In pieces: the absolute values of all at once would be a second copy of the data.
+    for start in range(0, bags.X.nnz, PIECE):
+        piece = slice(start, start + PIECE)
+        np.maximum.at(largest, bags.X.indices[piece], np.abs(bags.X.data[piece]))
+    return np.zeros_like(largest), largest
 
 
 def squeezed_features(bags: Bags, scaling: Scaling) -> npt.NDArray[np.intp]:

@@ -62,7 +62,7 @@ class Shards:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     shards = write_shards(folder, bags, y, sets_per_shard=40)
     ...     shards
-    ...     model = ClassSetRBM(max_epochs=3, random_state=0).fit(shards)
+    ...     model = ClassSetRBM(max_epochs=20, random_state=0).fit(shards)
     ...     model.predict(shards).shape
     Shards(3 files, 92 sets, 476 vectors, 166 features, dense float64)
     (92,)

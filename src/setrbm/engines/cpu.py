@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from joblib import cpu_count
 
 from setrbm import draws
 from setrbm._types import Array, Floats, Integers, Mask
 from setrbm.bags import Bags
 from setrbm.energy import Params
-from setrbm.engines.kernels import Chain, Rates, Rules, Sets, Weights, forward_sets, train
+from setrbm.engines.kernels import FACTORS, LANES, Chain, Rates, Rules, Sets, Team, Weights, forward_sets, train
 from setrbm.engines.protocol import (
     LabelledSets,
     Model,
@@ -23,10 +24,13 @@ from setrbm.engines.protocol import (
     Spec,
     check_models,
     score_free_energies,
+    weighted_means,
     within_bounds,
 )
 
 CACHE_LINE = 64
+# What two threads write stands at least so many bytes apart: processors fetch cache lines in pairs.
+APART = 128
 # Threads pay only above so many multiplications; starting one costs about as much.
 WORTH_A_THREAD = 1_000_000
 
@@ -60,33 +64,51 @@ def _writable(array: Array) -> Array:
     return array if array.flags.writeable else array.copy()
 
 
-def padded(n_hidden: int, dtype: np.dtype[Any]) -> int:
-    """Return the number of hidden units rounded up to whole cache lines."""
-    a_line = CACHE_LINE // dtype.itemsize
-    return -(-n_hidden // a_line) * a_line
+def padded(n: int, dtype: np.dtype[Any], n_bytes: int = CACHE_LINE) -> int:
+    """Return so many numbers rounded up to whole cache lines."""
+    a_line = n_bytes // dtype.itemsize
+    return -(-n // a_line) * a_line
 
 
 def aligned_zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Return zeros that begin on a cache line."""
-    room = np.zeros(int(np.prod(shape)) * dtype.itemsize + CACHE_LINE, dtype=np.uint8)
-    shift = -room.ctypes.data % CACHE_LINE
-    return room[shift : shift + int(np.prod(shape)) * dtype.itemsize].view(dtype).reshape(shape)
+    """Return zeros that begin on a pair of cache lines and share none with anything else."""
+    n_bytes = int(np.prod(shape)) * dtype.itemsize
+    room = np.zeros(n_bytes + 2 * APART, dtype=np.uint8)
+    shift = -room.ctypes.data % APART
+    return room[shift : shift + n_bytes].view(dtype).reshape(shape)
+
+
+def aligned(array: Array) -> Array:
+    """Return a copy that shares no cache line with anything else."""
+    copy = aligned_zeros(array.shape, array.dtype)
+    copy[...] = array
+    return copy
 
 
 def kernel_weights(params: Params, dtype: npt.DTypeLike) -> Weights:
     """Return a copy of the parameters in the layout of the kernels."""
     kind = np.dtype(dtype)
     n_hidden, n_features = params.W.shape
-    width = padded(n_hidden, kind)
-    W, U = aligned_zeros((n_features, width), kind), aligned_zeros((len(params.d), width), kind)
-    c = aligned_zeros((width,), kind)
-    W[:, :n_hidden], U[:, :n_hidden], c[:n_hidden] = params.W.T, params.U.T, params.c
-    return Weights(W, np.ones(1, kind), U, params.b.astype(kind), c, params.d.astype(kind))
+    n_blocks = -(-n_hidden // int(FACTORS))
+    stride = int(FACTORS) if n_blocks > 1 else padded(n_hidden, kind)
+    W = aligned_zeros((n_blocks, n_features, stride), kind)
+    for block, units in enumerate(blocks_of(n_hidden)):
+        W[block, :, : len(params.c[units])] = params.W[units].T
+    U, c = aligned_zeros((len(params.d), n_blocks * stride), kind), aligned_zeros((n_blocks * stride,), kind)
+    U[:, :n_hidden], c[:n_hidden] = params.U.T, params.c
+    return Weights(W, aligned(np.ones(1, kind)), U, aligned(params.b.astype(kind)), c, aligned(params.d.astype(kind)))
+
+
+def blocks_of(n_hidden: int) -> list[slice]:
+    """Return the hidden units of every block."""
+    return [slice(start, min(start + int(FACTORS), n_hidden)) for start in range(0, n_hidden, int(FACTORS))]
 
 
 def user_params(weights: Weights, n_hidden: int) -> Params:
     """Return a copy of the parameters in the paper's layout."""
-    W = np.multiply(weights.W[:, :n_hidden], weights.scale[0], order="C")
+    W = np.empty((weights.W.shape[1], n_hidden), weights.W.dtype)
+    for block, units in enumerate(blocks_of(n_hidden)):
+        np.multiply(weights.W[block, :, : units.stop - units.start], weights.scale[0], out=W[:, units])
     return Params(
         W.T, weights.U[:, :n_hidden].copy().T, weights.b.copy(), weights.c[:n_hidden].copy(), weights.d.copy()
     )
@@ -103,6 +125,47 @@ def kernel_rules(spec: Spec, n_hidden: int) -> Rules:
         spec.persistent,
         n_hidden,
     )
+
+
+def new_teams(weights: Weights, n_hidden: int, n_threads: int) -> list[Team]:
+    """Return the places of the threads that train one model together: whole blocks of hidden units for each."""
+    n_blocks = len(weights.W)
+    n = min(n_threads, n_blocks)
+    bounds = np.linspace(0, n_blocks, n + 1).round().astype(int) * int(FACTORS)
+    # The last thread ends with the last lane in use.
+    bounds[-1] = -(-n_hidden // int(LANES)) * int(LANES)
+    partial = aligned_zeros((2, n_blocks, padded(len(weights.d), weights.W.dtype, APART)), weights.W.dtype)
+    posts = aligned_zeros((n, APART // 8), np.dtype(np.int64))
+    return [Team(me, n, np.uint64(bounds[me]), np.uint64(bounds[me + 1]), partial, posts) for me in range(n)]
+
+
+def own_copies(weights: Weights) -> Weights:
+    """Return the weights with a copy of what every thread of a team changes for itself."""
+    return weights._replace(scale=aligned(weights.scale), d=aligned(weights.d))
+
+
+def together(threads: ThreadPoolExecutor | None, work: Callable[[int], None], teams: Sequence[Team]) -> None:
+    """Let every thread of a team do its work; if one fails, the others are not kept waiting for it."""
+
+    def guarded(me: int) -> None:
+        try:
+            work(me)
+        except BaseException:
+            teams[me].posts[:] = np.iinfo(np.int64).max
+            raise
+
+    if threads is None or len(teams) == 1:
+        work(0)
+        return
+    futures = [threads.submit(guarded, me) for me in range(1, len(teams))]
+    try:
+        # The caller works too: helpers woken by a thread that goes on running are given cores of their own.
+        guarded(0)
+        for future in futures:
+            future.result()
+    finally:
+        # After Ctrl-C nothing may still be writing to the parameters.
+        wait(futures)
 
 
 def forward_rows(
@@ -138,7 +201,9 @@ class CpuSession:
         self.weights = [kernel_weights(model.params, spec.dtype) for model in models]
         self.remembered: list[Params | None] = [None] * len(models)
         self.chains: dict[tuple[int, int, int], Chain] = {}
+        # Threads go to models where there are several, else to the hidden units of the one.
         self.threads = ThreadPoolExecutor(n_jobs) if n_jobs > 1 and len(models) > 1 else None
+        self.team = ThreadPoolExecutor(n_jobs - 1) if n_jobs > 1 and len(models) == 1 else None
 
     def _for_each_model(self, job: Callable[[int], Any]) -> list[Any]:
         """Return job(m) for every model; the kernels release the GIL."""
@@ -161,17 +226,31 @@ class CpuSession:
     def _run_one(self, m: int, placed: Placed, order: Integers, epoch: int) -> float:
         if not len(order):
             return float("nan")
-        losses = np.empty(len(order), self.spec.dtype)
         order = np.ascontiguousarray(order, dtype=np.int64)
-        train(
-            placed.sets, placed.labels, placed.weights, order, self.spec.batch_size, self.weights[m], self.rules,
-            self._rates(m), self._set_keys(m, placed, epoch), self._chain(m, placed), losses,
-        )  # fmt: skip
+        teams = new_teams(self.weights[m], self.rules.n_hidden, self._threads_worth(placed, order))
+        losses = [np.empty(len(order), self.spec.dtype) for _ in teams]
+        weights = [self.weights[m], *(own_copies(self.weights[m]) for _ in teams[1:])]
+        set_keys, chain = self._set_keys(m, placed, epoch), self._chain(m, placed)
+
+        def work(me: int) -> None:
+            train(
+                placed.sets, placed.labels, placed.weights, order, self.spec.batch_size, weights[me], self.rules,
+                self._rates(m), set_keys, chain, losses[me], teams[me],
+            )  # fmt: skip
+
+        together(self.team, work, teams)
         # W is held divided by its scale, which lies between 0.001 and 1: its bound is the stricter for it.
         if not within_bounds(*self.weights[m]):
             return np.inf
         weight = placed.weights[order].astype(np.float64)
-        return float(losses @ weight / weight.sum())
+        return weighted_means(losses[0], losses[0], weight)[0]
+
+    def _threads_worth(self, placed: Placed, order: Integers) -> int:
+        """Return how many threads pay for one model's epoch; a chain draws all inputs at once, and has one."""
+        if self.team is None or self.spec.generative:
+            return 1
+        n_values = len(placed.sets.values) / max(len(placed.labels), 1) * len(order)
+        return max(1, min(self.n_jobs, cpu_count(), int(n_values * self.rules.n_hidden / WORTH_A_THREAD)))
 
     def _rates(self, m: int) -> Rates:
         number, model = np.dtype(self.spec.dtype).type, self.models[m]

@@ -1,14 +1,19 @@
 """The numba kernels of the cpu engine: training and prediction over flat vectors, dense and CSR alike.
 
-Layout. W is kept as (n_features, width) and the hidden units of a vector as one row of ``width`` numbers: the number
-of hidden units rounded up to whole cache lines, so that every row begins on one and loops have no remainder. The
-padding stays zero. A dense matrix is read as CSR whose column numbers repeat from 0: the values of vector v begin at
-``starts[v]``, its columns at ``starts[v] * stride`` with stride 1 (CSR) or 0 (dense). W stands for ``scale[0] * W``:
-weight decay multiplies that one number instead of every weight.
+Layout. Hidden units come in blocks of ``FACTORS``; W is kept as (n_blocks, n_features, stride), so that a block of an
+input's weights is one row, whole cache lines, and beside it stand only other weights of the same block. What a set
+makes of its hidden units is one row of ``n_blocks * stride`` numbers; loops go through the units rounded up to whole
+lanes, and the padding stays zero. A dense matrix is read as CSR whose column numbers repeat from 0: the values of
+vector v begin at ``starts[v]``, its columns at ``starts[v] * stride`` with stride 1 (CSR) or 0 (dense). W stands for
+``scale[0] * W``: weight decay multiplies that one number instead of every weight.
 
 A step is made in two halves. First every set of the batch leaves its wishes: one row of step coefficients for each of
 its vectors, and steps for U, c and d. Then they are granted. So a batch of one and a batch of many are the same code,
 and no gradient of W is ever held.
+
+Several threads may make a step together, each for its own blocks of hidden units, ``low`` to ``high``: they read and
+write other parts of W, and meet once a set, to add up the logits. Those are always summed block by block, so the sums
+are the same to the bit however many threads there are.
 
 House rules. Comparisons are written so that NaN goes through: a model that diverges must not look sound. And, each
 measured: What is called for every vector or feature is handed arrays, not records: a record is
@@ -22,6 +27,7 @@ another file that a kernel calls.
 from __future__ import annotations
 
 import math
+import os
 from typing import Any, NamedTuple
 
 import numba
@@ -29,6 +35,7 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from setrbm import draws
@@ -53,9 +60,14 @@ INPUT, INPUT_ANGLE, TARGET = np.int64(draws.INPUT), np.int64(draws.INPUT_ANGLE),
 GOLDEN64, MIX64_A, MIX64_B = np.uint64(draws.GOLDEN64), np.uint64(draws.MIX64_A), np.uint64(draws.MIX64_B)
 GOLDEN32, MIX32_A, MIX32_B = np.uint32(draws.GOLDEN32), np.uint32(draws.MIX32_A), np.uint32(draws.MIX32_B)
 ZERO = np.int64(0)
+# Bounds of hidden units are unsigned: numba would look whether a signed index counts from the end, at every step.
+NONE = np.uint64(0)
 NOBODY = np.int32(-1)
-# So many factors between 1 and 2 may be multiplied without overflow, in float32 too.
-FACTORS = np.int64(96)
+# The softplus of so many units are summed as one block: as many factors between 1 and 2 may be multiplied without
+# overflow, in float32 too, and they are whole cache lines.
+FACTORS = np.int64(64)
+# Whoever waits for another thread looks so often before it offers its core to others.
+LOOKS = np.int64(2000)
 # So many weights are moved at a time; a row is a whole number of them.
 LANES = np.int64(8)
 # So many inputs are drawn at a time.
@@ -76,7 +88,7 @@ class Sets(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """The parameters in the layout of the kernels: W (n_features, width), U (n_classes, width), c (width,)."""
+    """The parameters as the kernels hold them: W (n_blocks, n_features, stride), U (n_classes, width), c (width,)."""
 
     W: Array
     scale: Array
@@ -114,6 +126,21 @@ class Chain(NamedTuple):
     h: Mask
 
 
+class Team(NamedTuple):
+    """One thread's place among those that train a model together: number ``me`` of ``n``, with units low to high.
+
+    ``partial`` holds the logits of every block of units, twice: while one set's are read, the next set's are written.
+    ``posts`` says up to which set each thread has written its own, one row each.
+    """
+
+    me: int
+    n: int
+    low: int
+    high: int
+    partial: Array
+    posts: npt.NDArray[np.int64]
+
+
 class Work(NamedTuple):
     """Scratch space for one set.
 
@@ -132,6 +159,7 @@ class Work(NamedTuple):
     sums: Array
     products: Array
     units: npt.NDArray[np.int64]
+    places: npt.NDArray[np.int64]
     holder: npt.NDArray[np.int32]
     h: Mask
 
@@ -192,6 +220,48 @@ def uniform(key, unit):
 def vector_key(set_key, step, stage, vector):
     """Return the key of one stage of one chain step."""
     return extend(extend(extend(set_key, step), stage), vector)
+
+
+# --- threads that make a step together -------------------------------------------------------------
+
+
+@intrinsic
+def post(context, posts, at, count):
+    """Store a count so that whoever sees it also sees everything written before."""
+
+    def generate(context, builder, signature, args):
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        builder.store_atomic(args[2], builder.gep(data, [args[1]]), "release", 8)
+        return context.get_dummy_value()
+
+    return types.void(posts, types.int64, types.int64), generate
+
+
+@intrinsic
+def look(context, posts, at):
+    """Load a count, and with it everything written before it was stored."""
+
+    def generate(context, builder, signature, args):
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        return builder.load_atomic(builder.gep(data, [args[1]]), "acquire", 8)
+
+    return types.int64(posts, types.int64), generate
+
+
+sched_yield = types.ExternalFunction("sched_yield", types.int32()) if os.name == "posix" else int
+
+
+@kernel
+def meet(team, count):
+    """Wait until every thread of the team has come as far as this one."""
+    apart = team.posts.shape[1]
+    post(team.posts, team.me * apart, count)
+    for other in range(team.n):
+        looks = ZERO
+        while look(team.posts, other * apart) < count:
+            looks += 1
+            if looks > LOOKS:
+                sched_yield()
 
 
 # --- exp and log: polynomials in float32, which vectorise; the library's in float64 ----------------
@@ -284,6 +354,197 @@ def log_sigmoid(v):
     return (v if v < type(v)(0) else type(v)(0)) - log_up(type(v)(1) + e)
 
 
+# --- lanes: loops over weights written as vector instructions --------------------------------------
+#
+# The compiler cannot know that W and the rows beside it do not overlap, so it would load and store more than it must,
+# or use no vectors at all. Here eight numbers are one value, and sums and coefficients stay in registers.
+
+
+class Lanes:
+    """Writes instructions for vectors of eight numbers of one type."""
+
+    def __init__(self, context: Any, builder: Any, number: Any) -> None:
+        self.context, self.builder = context, builder
+        self.type = ir.VectorType(context.get_value_type(number), int(LANES))
+        self.align = number.bitwidth // 8
+
+    def data(self, array_type: Any, array: Any) -> Any:
+        """Return the pointer to an array's first number."""
+        return self.context.make_array(array_type)(self.context, self.builder, array).data
+
+    def number(self, data: Any, at: Any) -> Any:
+        """Load one number."""
+        return self.builder.load(self.builder.gep(data, [at]))
+
+    def everywhere(self, number: Any) -> Any:
+        """Return a vector with the same number in every lane."""
+        nothing, first = ir.Constant(self.type, ir.Undefined), ir.Constant(ir.IntType(32), 0)
+        pattern = ir.Constant(ir.VectorType(ir.IntType(32), int(LANES)), [0] * int(LANES))
+        return self.builder.shuffle_vector(self.builder.insert_element(nothing, number, first), nothing, pattern)
+
+    def pointer(self, data: Any, at: Any, lane: int = 0) -> Any:
+        """Return the pointer to the eight numbers at a place, or so many lanes after it."""
+        place = self.builder.gep(data, [self.builder.add(at, ir.Constant(at.type, lane * int(LANES)))])
+        return self.builder.bitcast(place, self.type.as_pointer())
+
+    def load(self, pointer: Any) -> Any:
+        """Load eight numbers."""
+        return self.builder.load(pointer, align=self.align)
+
+    def store(self, vector: Any, pointer: Any) -> None:
+        """Store eight numbers."""
+        self.builder.store(vector, pointer, align=self.align)
+
+    def plus_product(self, vector: Any, a: Any, b: Any) -> Any:
+        """Return vector + a b."""
+        return self.builder.fadd(vector, self.builder.fmul(a, b, flags=["contract"]), flags=["contract"])
+
+    def less_product(self, vector: Any, a: Any, b: Any) -> Any:
+        """Return vector - a b."""
+        return self.builder.fsub(vector, self.builder.fmul(a, b, flags=["contract"]), flags=["contract"])
+
+    def zero_sums(self, n: int) -> list[Any]:
+        """Return so many running sums."""
+        zero = ir.Constant(self.type, [0.0] * int(LANES))
+        sums = [cgutils.alloca_once(self.builder, self.type) for _ in range(n)]
+        for total in sums:
+            self.builder.store(zero, total)
+        return sums
+
+    def loop(self, n: Any) -> Any:
+        """Return a loop from 0 to n, as a context."""
+        return cgutils.for_range(self.builder, n, intp=n.type)
+
+
+def gather(n_lanes: int) -> Any:
+    """Make a function: a = c + scale * sum over a vector's features of x_i W_i, for so many lanes of units."""
+
+    @intrinsic
+    def sum_rows(context, W, at, stride, cols, at_col, values, at_value, n, scale, c, a, unit):
+        def generate(context, builder, signature, args):
+            W, at, stride, cols, at_col, values, at_value, n, scale, c, a, unit = args
+            lanes = Lanes(context, builder, signature.args[0].dtype)
+            W, cols, values = (lanes.data(signature.args[i], args[i]) for i in (0, 3, 5))
+            c, a = (lanes.data(signature.args[i], args[i]) for i in (9, 10))
+            sums = lanes.zero_sums(n_lanes)
+            with lanes.loop(n) as loop:
+                col = builder.sext(lanes.number(cols, builder.add(at_col, loop.index)), at.type)
+                x = lanes.everywhere(lanes.number(values, builder.add(at_value, loop.index)))
+                row = builder.add(at, builder.mul(col, stride))
+                for lane, total in enumerate(sums):
+                    weights = lanes.load(lanes.pointer(W, row, lane))
+                    builder.store(lanes.plus_product(builder.load(total), x, weights), total)
+            for lane, total in enumerate(sums):
+                bias = lanes.load(lanes.pointer(c, unit, lane))
+                activation = lanes.plus_product(bias, lanes.everywhere(scale), builder.load(total))
+                lanes.store(activation, lanes.pointer(a, unit, lane))
+            return context.get_dummy_value()
+
+        i = types.int64
+        return types.void(W, i, i, cols, i, values, i, i, W.dtype, c, a, i), generate
+
+    return sum_rows
+
+
+def multiply(n_lanes: int) -> Any:
+    """Make a function: a = c + scale * W x for four dense vectors at once, for so many lanes of units."""
+
+    @intrinsic
+    def product(context, W, at, stride, values, x0, x1, x2, x3, n, scale, c, a, s0, s1, s2, s3, unit):
+        def generate(context, builder, signature, args):
+            _, at, stride, _, *xs, n, scale, _, _, s0, s1, s2, s3, unit = args
+            lanes = Lanes(context, builder, signature.args[0].dtype)
+            W, values, c = (lanes.data(signature.args[i], args[i]) for i in (0, 3, 10))
+            array = context.make_array(signature.args[11])(context, builder, args[11])
+            width = builder.extract_value(array.shape, 1)
+            sums = [lanes.zero_sums(n_lanes) for _ in xs]
+            with lanes.loop(n) as loop:
+                row = builder.add(at, builder.mul(loop.index, stride))
+                weights = [lanes.load(lanes.pointer(W, row, lane)) for lane in range(n_lanes)]
+                for x, totals in zip(xs, sums, strict=True):
+                    value = lanes.everywhere(lanes.number(values, builder.add(x, loop.index)))
+                    for weight, total in zip(weights, totals, strict=True):
+                        builder.store(lanes.plus_product(builder.load(total), value, weight), total)
+            for s, totals in zip((s0, s1, s2, s3), sums, strict=True):
+                for lane, total in enumerate(totals):
+                    bias = lanes.load(lanes.pointer(c, unit, lane))
+                    activation = lanes.plus_product(bias, lanes.everywhere(scale), builder.load(total))
+                    place = builder.add(builder.mul(s, width), unit)
+                    lanes.store(activation, lanes.pointer(array.data, place, lane))
+            return context.get_dummy_value()
+
+        i = types.int64
+        return types.void(W, i, i, values, i, i, i, i, i, W.dtype, c, a, i, i, i, i, i), generate
+
+    return product
+
+
+def scatter(n_lanes: int) -> Any:
+    """Make a function: W_i -= x_i coef for a vector's features, for so many of the lanes listed."""
+
+    @intrinsic
+    def take_rows(context, W, stride, cols, at_col, values, at_value, n, factor, coef, units, places, first):
+        def generate(context, builder, signature, args):
+            _, stride, _, at_col, _, at_value, n, factor, _, _, _, first = args
+            lanes = Lanes(context, builder, signature.args[0].dtype)
+            W, cols, values = (lanes.data(signature.args[i], args[i]) for i in (0, 2, 4))
+            coef, units, places = (lanes.data(signature.args[i], args[i]) for i in (8, 9, 10))
+            listed = [builder.add(first, ir.Constant(first.type, i)) for i in range(n_lanes)]
+            coefs = [lanes.load(lanes.pointer(coef, lanes.number(units, i))) for i in listed]
+            starts = [lanes.number(places, i) for i in listed]
+            with lanes.loop(n) as loop:
+                col = builder.sext(lanes.number(cols, builder.add(at_col, loop.index)), first.type)
+                value = lanes.number(values, builder.add(at_value, loop.index))
+                x = lanes.everywhere(builder.fmul(factor, value, flags=["contract"]))
+                row = builder.mul(col, stride)
+                for start, wish in zip(starts, coefs, strict=True):
+                    target = lanes.pointer(W, builder.add(start, row))
+                    lanes.store(lanes.less_product(lanes.load(target), x, wish), target)
+            return context.get_dummy_value()
+
+        i = types.int64
+        return types.void(W, i, cols, i, values, i, i, W.dtype, coef, units, places, i), generate
+
+    return take_rows
+
+
+def subtract(n_lanes: int) -> Any:
+    """Make a function: W -= sum of x coef over four dense vectors at once, for so many lanes of units."""
+
+    @intrinsic
+    def take_product(context, W, at, stride, values, x0, x1, x2, x3, n, f0, f1, f2, f3, coef, r0, r1, r2, r3, unit):
+        def generate(context, builder, signature, args):
+            _, at, stride, _, x0, x1, x2, x3, n, f0, f1, f2, f3, _, r0, r1, r2, r3, unit = args
+            lanes = Lanes(context, builder, signature.args[0].dtype)
+            W, values = (lanes.data(signature.args[i], args[i]) for i in (0, 3))
+            array = context.make_array(signature.args[13])(context, builder, args[13])
+            width = builder.extract_value(array.shape, 1)
+            rows = [builder.add(builder.mul(r, width), unit) for r in (r0, r1, r2, r3)]
+            wishes = [[lanes.load(lanes.pointer(array.data, row, k)) for k in range(n_lanes)] for row in rows]
+            with lanes.loop(n) as loop:
+                row = builder.add(at, builder.mul(loop.index, stride))
+                targets = [lanes.pointer(W, row, lane) for lane in range(n_lanes)]
+                weights = [lanes.load(target) for target in targets]
+                for x, factor, wish in zip((x0, x1, x2, x3), (f0, f1, f2, f3), wishes, strict=True):
+                    value = lanes.number(values, builder.add(x, loop.index))
+                    step = lanes.everywhere(builder.fmul(factor, value, flags=["contract"]))
+                    weights = [lanes.less_product(w, step, one) for w, one in zip(weights, wish, strict=True)]
+                for weight, target in zip(weights, targets, strict=True):
+                    lanes.store(weight, target)
+            return context.get_dummy_value()
+
+        i, f = types.int64, W.dtype
+        return types.void(W, i, i, values, i, i, i, i, i, f, f, f, f, coef, i, i, i, i, i), generate
+
+    return take_product
+
+
+gather_1, gather_2, gather_4 = gather(1), gather(2), gather(4)
+scatter_1, scatter_2, scatter_4 = scatter(1), scatter(2), scatter(4)
+multiply_1, multiply_2 = multiply(1), multiply(2)
+subtract_1, subtract_2 = subtract(1), subtract(2)
+
+
 # --- one set: activations, pools, outer layer ------------------------------------------------------
 
 
@@ -304,129 +565,154 @@ def new_work(largest, width, n_classes, like):
         np.zeros(FACTORS, dtype),
         np.zeros(FACTORS, dtype),
         np.zeros(width, np.int64),
+        np.zeros(width, np.int64),
         np.zeros(width, np.int32),
         np.zeros((largest, width), np.bool_),
     )
 
 
 @kernel
-def activate(W, scale, c, values, cols, at_value, at_col, n, a):
-    """Write a = c + W x for one vector; eight features a pass spare seven of eight loads and stores of a."""
-    width = len(a)
-    for j in range(width):
-        a[j] = 0
-    k = ZERO
-    while k + 8 <= n:
-        v, i = at_value + k, at_col + k
-        i0, i1, i2, i3 = cols[i], cols[i + 1], cols[i + 2], cols[i + 3]
-        i4, i5, i6, i7 = cols[i + 4], cols[i + 5], cols[i + 6], cols[i + 7]
-        x0, x1, x2, x3 = values[v], values[v + 1], values[v + 2], values[v + 3]
-        x4, x5, x6, x7 = values[v + 4], values[v + 5], values[v + 6], values[v + 7]
-        for j in range(width):
-            a[j] += (
-                x0 * W[i0, j] + x1 * W[i1, j] + x2 * W[i2, j] + x3 * W[i3, j]
-                + x4 * W[i4, j] + x5 * W[i5, j] + x6 * W[i6, j] + x7 * W[i7, j]
-            )  # fmt: skip
-        k += 8
-    while k < n:
-        i0, x0 = cols[at_col + k], values[at_value + k]
-        for j in range(width):
-            a[j] += x0 * W[i0, j]
-        k += 1
-    for j in range(width):
-        a[j] = scale * a[j] + c[j]
+def place_of(W, unit):
+    """Return where, counted as a flat array, the weight of the first input and a unit stands."""
+    return unit // FACTORS * (W.shape[1] * W.shape[2]) + unit % FACTORS
 
 
 @kernel
-def activate_set(weights, sets, first, last, a):
+def lanes_left(unit, high):
+    """Return how many numbers there are from a unit to the end of its block, or to high."""
+    return min(high, (unit // FACTORS + 1) * FACTORS) - unit
+
+
+@kernel
+def activate(W, scale, c, values, cols, at_value, at_col, n, a, low, high):
+    """Write a = c + W x for one vector, with the sums of up to four lanes held in registers."""
+    stride, j, last = W.shape[2], np.int64(low), np.int64(high)
+    while j < last:
+        at, left = place_of(W, j), lanes_left(j, last)
+        if left >= 4 * LANES:
+            gather_4(W, at, stride, cols, at_col, values, at_value, n, scale, c, a, j)
+            j += 4 * LANES
+        elif left >= 2 * LANES:
+            gather_2(W, at, stride, cols, at_col, values, at_value, n, scale, c, a, j)
+            j += 2 * LANES
+        else:
+            gather_1(W, at, stride, cols, at_col, values, at_value, n, scale, c, a, j)
+            j += LANES
+
+
+@kernel
+def activate_dense(W, scale, c, values, at, size, a, low, high):
+    """Write a = c + W x for the dense vectors of a set, four at a time: W is read once for them together."""
+    last, n_features = np.int64(high), W.shape[1]
+    for s in range(0, size, 4):
+        # Beyond the last vector stands the last one again.
+        s1, s2, s3 = min(s + 1, size - 1), min(s + 2, size - 1), min(s + 3, size - 1)
+        x0, x1, x2, x3 = at + s * n_features, at + s1 * n_features, at + s2 * n_features, at + s3 * n_features
+        j = np.int64(low)
+        while j < last:
+            place = place_of(W, j)
+            if lanes_left(j, last) >= 2 * LANES:
+                multiply_2(W, place, W.shape[2], values, x0, x1, x2, x3, n_features, scale, c, a, s, s1, s2, s3, j)
+                j += 2 * LANES
+            else:
+                multiply_1(W, place, W.shape[2], values, x0, x1, x2, x3, n_features, scale, c, a, s, s1, s2, s3, j)
+                j += LANES
+
+
+@kernel
+def activate_set(weights, sets, first, last, a, low, high):
     """Write the activations of vectors first to last into the rows of a."""
+    W, scale, c = weights.W, weights.scale[0], weights.c
+    if sets.stride == 0:
+        activate_dense(W, scale, c, sets.values, sets.starts[first], last - first, a, low, high)
+        return
     for v in range(first, last):
         at = sets.starts[v]
         n = sets.starts[v + 1] - at
-        activate(weights.W, weights.scale[0], weights.c, sets.values, sets.cols, at, at * sets.stride, n, a[v - first])
+        activate(W, scale, c, sets.values, sets.cols, at, at, n, a[v - first], low, high)
 
 
 @kernel
-def pool_hard(a, size, is_or, pool, winner):
+def pool_hard(a, size, is_or, pool, winner, low, high):
     """Write the maximum over a set and the first vector that has it."""
-    for j in range(len(pool)):
+    for j in range(low, high):
         pool[j] = a[0, j]
         winner[j] = 0
     for s in range(1, size):
         now = np.int32(s)
-        for j in range(len(pool)):
+        for j in range(low, high):
             higher = a[s, j] > pool[j]
             winner[j] = now if higher else winner[j]
             pool[j] = a[s, j] if higher else pool[j]
     if is_or:
-        for j in range(len(pool)):
+        for j in range(low, high):
             pool[j] = log_sigmoid(pool[j])
 
 
 @kernel
-def pool_xor(work, size, pool):
-    """Write log sum_s exp(a_s) and each vector's share of the sum."""
-    a, share, total = work.a, work.share, work.row
-    for j in range(len(pool)):
+def start_pool(a, size, pool, total, low, high):
+    """Write the maximum over a set, and zero totals."""
+    for j in range(low, high):
         pool[j] = a[0, j]
         total[j] = 0
     for s in range(1, size):
-        for j in range(len(pool)):
+        for j in range(low, high):
             pool[j] = a[s, j] if a[s, j] > pool[j] else pool[j]
-    for s in range(size):
-        for j in range(len(pool)):
-            share[s, j] = exp_down(a[s, j] - pool[j])
-            total[j] += share[s, j]
-    finish_shares(share, size, total, pool)
 
 
 @kernel
-def pool_or(work, size, pool):
+def pool_xor(work, size, pool, low, high):
+    """Write log sum_s exp(a_s) and each vector's share of the sum."""
+    a, share, total = work.a, work.share, work.row
+    start_pool(a, size, pool, total, low, high)
+    for s in range(size):
+        for j in range(low, high):
+            share[s, j] = exp_down(a[s, j] - pool[j])
+            total[j] += share[s, j]
+    finish_shares(share, size, total, pool, low, high)
+
+
+@kernel
+def pool_or(work, size, pool, low, high):
     """Write log sum_s sigm(a_s), each vector's share of the sum, and sigm(-a).
 
     sigm(a) = exp(min(a, 0)) / (1 + exp(-|a|)): with the largest min(a, 0) taken out, nothing underflows.
     """
     a, share, away, total = work.a, work.share, work.away, work.row
     zero, one = pool.dtype.type(0), pool.dtype.type(1)
-    for j in range(len(pool)):
-        pool[j] = a[0, j]
-        total[j] = 0
-    for s in range(1, size):
-        for j in range(len(pool)):
-            pool[j] = a[s, j] if a[s, j] > pool[j] else pool[j]
-    for j in range(len(pool)):
+    start_pool(a, size, pool, total, low, high)
+    for j in range(low, high):
         pool[j] = pool[j] if pool[j] < zero else zero
     for s in range(size):
-        for j in range(len(pool)):
+        for j in range(low, high):
             v = a[s, j]
-            low = v if v < zero else zero
             e = exp_down(-abs(v))
             part = one / (one + e)
             away[s, j] = (e if v >= zero else one) * part
-            share[s, j] = exp_down(low - pool[j]) * part
+            share[s, j] = exp_down((v if v < zero else zero) - pool[j]) * part
             total[j] += share[s, j]
-    finish_shares(share, size, total, pool)
+    finish_shares(share, size, total, pool, low, high)
 
 
 @kernel
-def finish_shares(share, size, total, pool):
+def finish_shares(share, size, total, pool, low, high):
     """Divide the shares by their total and add its log to the pool."""
     one = total.dtype.type(1)
-    for j in range(len(total)):
+    for j in range(low, high):
         pool[j] += log_up(total[j])
         total[j] = one / total[j]
     for s in range(size):
-        for j in range(len(total)):
+        for j in range(low, high):
             share[s, j] *= total[j]
 
 
 @kernel
-def pool_soft(work, size, is_or, pool):
+def pool_soft(work, size, is_or, pool, low, high):
     """Write the soft pool of the activations in the scratch space."""
     if is_or:
-        pool_or(work, size, pool)
+        pool_or(work, size, pool, low, high)
     else:
-        pool_xor(work, size, pool)
+        pool_xor(work, size, pool, low, high)
 
 
 @kernel
@@ -445,25 +731,33 @@ def fold(sums, products, n):
 
 
 @kernel
-def outer(pool, weights, n_hidden, logits, slope, sums, products):
-    """Write logits_y = d_y + sum_j softplus(pool_j + U_yj) and the slopes sigm(pool_j + U_yj).
+def outer(pool, U, n_hidden, slope, sums, products, partial, low, high):
+    """Write for each block of units and each class sum_j softplus(pool_j + U_yj), and the slopes sigm(pool_j + U_yj).
 
     softplus(v) = max(v, 0) + log(1 + exp(-|v|)), and the logs of a block of units are one log of their product.
     """
-    U = weights.U
     zero, one = U.dtype.type(0), U.dtype.type(1)
-    for y in range(len(logits)):
-        total = weights.d[y]
-        for start in range(0, n_hidden, FACTORS):
-            n = min(FACTORS, n_hidden - start)
+    for start in range(np.int64(low), min(np.int64(high), n_hidden), FACTORS):
+        n = min(FACTORS, n_hidden - start)
+        block = pool[start : start + n]
+        for y in range(len(U)):
+            U_y, slope_y = U[y, start : start + n], slope[y, start : start + n]
             for j in range(n):
-                v = pool[start + j] + U[y, start + j]
+                v = block[j] + U_y[j]
                 e = exp_down(-abs(v))
                 sums[j] = zero if v < zero else v
                 products[j] = one + e
-                slope[y, start + j] = (one if v >= zero else e) / (one + e)
-            total += fold(sums, products, n)
-        logits[y] = total
+                slope_y[j] = (one if v >= zero else e) / (one + e)
+            partial[start // FACTORS, y] = fold(sums, products, n)
+
+
+@kernel
+def add_logits(d, partial, logits):
+    """Write logits_y = d_y + the sum of what the blocks of units say."""
+    for y in range(len(logits)):
+        logits[y] = d[y]
+        for block in range(len(partial)):
+            logits[y] += partial[block, y]
 
 
 @kernel
@@ -485,20 +779,20 @@ def normalise(logits, p):
 
 
 @kernel
-def wish_discriminative(rate, rules, work, size, label, steps, first_row):
+def wish_discriminative(rate, rules, work, size, label, steps, first_row, low, high):
     """Add the step down -log p(y | X), given the pool and class probabilities in the scratch space."""
-    g, coef = work.row, steps.coef
-    for j in range(len(g)):
+    g, coef, last = work.row, steps.coef, min(high, np.uint64(rules.n_hidden))
+    for j in range(low, high):
         g[j] = 0
     for y in range(len(work.p)):
         delta = rate * (work.p[y] - work.p.dtype.type(y == label))
         steps.d[y] += delta
-        for j in range(rules.n_hidden):
+        for j in range(low, last):
             part = delta * work.slope[y, j]
             steps.U[y, j] += part
             g[j] += part
     if rules.is_hard:
-        for j in range(rules.n_hidden):
+        for j in range(low, last):
             s = work.winner[j]
             part = g[j] * sigmoid(-work.a[s, j]) if rules.is_or else g[j]
             coef[first_row + s, j] += part
@@ -506,12 +800,12 @@ def wish_discriminative(rate, rules, work, size, label, steps, first_row):
         return
     for s in range(size):
         if rules.is_or:
-            for j in range(len(g)):
+            for j in range(low, high):
                 coef[first_row + s, j] += g[j] * work.share[s, j] * work.away[s, j]
         else:
-            for j in range(len(g)):
+            for j in range(low, high):
                 coef[first_row + s, j] += g[j] * work.share[s, j]
-        for j in range(len(g)):
+        for j in range(low, high):
             steps.c[j] += coef[first_row + s, j]
 
 
@@ -580,6 +874,12 @@ def draw_label(set_key, step, rules, weights, work):
 
 
 @kernel
+def used(rules):
+    """Return the number of hidden units rounded up to whole lanes."""
+    return np.uint64(-(-rules.n_hidden // LANES) * LANES)
+
+
+@kernel
 def list_units_on(rules, work, s):
     """List the units that are on in vector s, and write them as a row of zeros and ones; return how many."""
     n_units = ZERO
@@ -597,25 +897,27 @@ def drives_by_list(W, found, n_found, units, n_units, drive):
     for k in range(n_found):
         i, total = found[k], W.dtype.type(0)
         for u in range(n_units):
-            total += W[i, units[u]]
+            total += W[units[u] // FACTORS, i, units[u] % FACTORS]
         drive[k] = total
 
 
 @kernel
 def drives_by_row(W, found, n_found, row, drive):
     """Write the product of W_i with a row of zeros and ones for every input found, in eight running sums."""
+    stride = W.shape[2]
     for k in range(n_found):
-        i = found[k]
         t0 = t1 = t2 = t3 = t4 = t5 = t6 = t7 = W.dtype.type(0)
-        for j in range(0, len(row), LANES):
-            t0 += W[i, j] * row[j]
-            t1 += W[i, j + 1] * row[j + 1]
-            t2 += W[i, j + 2] * row[j + 2]
-            t3 += W[i, j + 3] * row[j + 3]
-            t4 += W[i, j + 4] * row[j + 4]
-            t5 += W[i, j + 5] * row[j + 5]
-            t6 += W[i, j + 6] * row[j + 6]
-            t7 += W[i, j + 7] * row[j + 7]
+        for block in range(W.shape[0]):
+            weights, on = W[block, found[k]], row[block * stride : (block + 1) * stride]
+            for j in range(0, stride, LANES):
+                t0 += weights[j] * on[j]
+                t1 += weights[j + 1] * on[j + 1]
+                t2 += weights[j + 2] * on[j + 2]
+                t3 += weights[j + 3] * on[j + 3]
+                t4 += weights[j + 4] * on[j + 4]
+                t5 += weights[j + 5] * on[j + 5]
+                t6 += weights[j + 6] * on[j + 6]
+                t7 += weights[j + 7] * on[j + 7]
         drive[k] = ((t0 + t1) + (t2 + t3)) + ((t4 + t5) + (t6 + t7))
 
 
@@ -700,8 +1002,8 @@ def draw_set(set_key, step, rules, weights, work, bounds, model, row, size):
         else:
             end = draw_binary(key, weights, work, bounds, n_units, model.values, model.cols, at)
         model.starts[row + s + 1] = end
-    activate_set(weights, model, row, row + size, work.a)
-    pool_soft(work, size, rules.is_or, work.pool)
+    activate_set(weights, model, row, row + size, work.a, NONE, used(rules))
+    pool_soft(work, size, rules.is_or, work.pool, NONE, used(rules))
 
 
 @kernel
@@ -736,7 +1038,7 @@ def keep_chain(rules, work, sets, t, chain):
 def wish_generative(rate, rules, weights, work, bounds, sets, t, label, set_key, chain, steps, row, model, model_coef):
     """Add the contrastive-divergence step, given the activations in the scratch space."""
     size = sets.offsets[t + 1] - sets.offsets[t]
-    pool_soft(work, size, rules.is_or, work.pool)
+    pool_soft(work, size, rules.is_or, work.pool, NONE, used(rules))
     wish_statistics(-rate, rules, weights, work, size, label, steps, steps.coef, row)
     start_chain(set_key, rules, weights, work, sets, t, label, chain)
     for step in range(1, rules.cd_steps + 1):
@@ -752,74 +1054,61 @@ def wish_generative(rate, rules, weights, work, bounds, sets, t, label, set_key,
 # --- second half of a step: the wishes granted -----------------------------------------------------
 
 
-@intrinsic
-def subtract_lanes(context, W, at_W, x, coef, at_coef):
-    """Take x times eight numbers of coef from eight of W, both counted as flat arrays.
-
-    Written as one vector: the compiler cannot know that W and coef do not overlap, so it would not make it one.
-    """
-
-    def generate(context, builder, signature, args):
-        W_type, _, _, coef_type, _ = signature.args
-        number = context.get_value_type(W_type.dtype)
-        vector, align = ir.VectorType(number, int(LANES)), W_type.dtype.bitwidth // 8
-
-        def pointer(array_type, array, at):
-            data = context.make_array(array_type)(context, builder, array).data
-            return builder.bitcast(builder.gep(data, [at]), vector.as_pointer())
-
-        target = pointer(W_type, args[0], args[1])
-        weights, steps = (
-            builder.load(target, align=align),
-            builder.load(pointer(coef_type, args[3], args[4]), align=align),
-        )
-        nothing, first = ir.Constant(vector, ir.Undefined), ir.Constant(ir.IntType(32), 0)
-        everywhere = ir.Constant(ir.VectorType(ir.IntType(32), int(LANES)), [0] * int(LANES))
-        factor = builder.shuffle_vector(builder.insert_element(nothing, args[2], first), nothing, everywhere)
-        product = builder.fmul(factor, steps, flags=["contract"])
-        builder.store(builder.fsub(weights, product, flags=["contract"]), target, align=align)
-        return context.get_dummy_value()
-
-    return types.void(W, types.int64, W.dtype, coef, types.int64), generate
+@kernel
+def list_lanes(W, coef, low, high, units, places):
+    """List the lanes in which a vector has a wish, and where they stand in W; return how many."""
+    n_lanes = ZERO
+    for unit in range(np.int64(low), np.int64(high), LANES):
+        lane, size = coef[unit : unit + LANES], coef.dtype.type(0)
+        for j in range(LANES):
+            size += abs(lane[j])
+        if size != 0:
+            units[n_lanes], places[n_lanes] = unit, place_of(W, unit)
+            n_lanes += 1
+    return n_lanes
 
 
 @kernel
-def apply_vector(W, inverse_scale, coef, values, cols, at_value, at_col, n, blocks):
+def apply_vector(W, factor, coef, values, cols, at_value, at_col, n, units, places, low, high):
     """Take one vector's step, W_i -= x_i coef, and clear its coefficients; lanes without a wish are left alone."""
-    n_blocks, width = ZERO, W.shape[1]
-    for start in range(0, width, LANES):
-        size = W.dtype.type(0)
-        for j in range(start, start + LANES):
-            size += abs(coef[j])
-        if size != 0:
-            blocks[n_blocks] = start
-            n_blocks += 1
-    for k in range(n if n_blocks else ZERO):
-        row, x = np.int64(cols[at_col + k]) * width, inverse_scale * values[at_value + k]
-        for block in range(n_blocks):
-            subtract_lanes(W, row + blocks[block], x, coef, blocks[block])
-    for j in range(width):
+    stride, n_lanes, k = W.shape[2], list_lanes(W, coef, low, high, units, places), ZERO
+    while k + 4 <= n_lanes:
+        scatter_4(W, stride, cols, at_col, values, at_value, n, factor, coef, units, places, k)
+        k += 4
+    if k + 2 <= n_lanes:
+        scatter_2(W, stride, cols, at_col, values, at_value, n, factor, coef, units, places, k)
+        k += 2
+    if k < n_lanes:
+        scatter_1(W, stride, cols, at_col, values, at_value, n, factor, coef, units, places, k)
+    for j in range(low, high):
         coef[j] = 0
 
 
 @kernel
-def apply_dense(W, inverse_scale, coef, row, values, at, size):
+def apply_dense(W, factor, coef, row, values, at, size, low, high):
     """Take the steps of a set of dense vectors, four a pass: W is read and written once for them together."""
-    n_features, width = W.shape
+    n_features, none, last = W.shape[1], W.dtype.type(0), np.int64(high)
     for s in range(0, size, 4):
         # Beyond the last vector stands the last one again, with nothing to wish.
-        v1, v2, v3 = min(s + 1, size - 1), min(s + 2, size - 1), min(s + 3, size - 1)
-        m0, none = inverse_scale, W.dtype.type(0)
-        m1, m2 = inverse_scale if s + 1 < size else none, inverse_scale if s + 2 < size else none
-        m3 = inverse_scale if s + 3 < size else none
-        c0, c1, c2, c3 = coef[row + s], coef[row + v1], coef[row + v2], coef[row + v3]
-        for i in range(n_features):
-            x0, x1 = m0 * values[at + s * n_features + i], m1 * values[at + v1 * n_features + i]
-            x2, x3 = m2 * values[at + v2 * n_features + i], m3 * values[at + v3 * n_features + i]
-            for j in range(width):
-                W[i, j] -= x0 * c0[j] + x1 * c1[j] + x2 * c2[j] + x3 * c3[j]
+        s1, s2, s3 = min(s + 1, size - 1), min(s + 2, size - 1), min(s + 3, size - 1)
+        x0, x1, x2, x3 = at + s * n_features, at + s1 * n_features, at + s2 * n_features, at + s3 * n_features
+        f1, f2 = factor if s + 1 < size else none, factor if s + 2 < size else none
+        f3 = factor if s + 3 < size else none
+        r0, r1, r2, r3, j = row + s, row + s1, row + s2, row + s3, np.int64(low)
+        while j < last:
+            place, stride = place_of(W, j), W.shape[2]
+            if lanes_left(j, last) >= 2 * LANES:
+                subtract_2(
+                    W, place, stride, values, x0, x1, x2, x3, n_features, factor, f1, f2, f3, coef, r0, r1, r2, r3, j
+                )
+                j += 2 * LANES
+            else:
+                subtract_1(
+                    W, place, stride, values, x0, x1, x2, x3, n_features, factor, f1, f2, f3, coef, r0, r1, r2, r3, j
+                )
+                j += LANES
     for s in range(size):
-        for j in range(width):
+        for j in range(low, high):
             coef[row + s, j] = 0
 
 
@@ -831,54 +1120,59 @@ def move_bias(b, rate, values, cols, at_value, at_col, n):
 
 
 @kernel
-def decay(weights, shrink):
+def decay(weights, shrink, low, high):
     """Shrink W and U; W by its scale alone, folded in before it gets too small to divide by."""
     for y in range(weights.U.shape[0]):
-        for j in range(weights.U.shape[1]):
+        for j in range(low, high):
             weights.U[y, j] *= shrink
     weights.scale[0] *= shrink
     if abs(weights.scale[0]) < 1e-3:
-        for i in range(weights.W.shape[0]):
-            for j in range(weights.W.shape[1]):
-                weights.W[i, j] *= weights.scale[0]
+        for block in range(np.int64(low) // FACTORS, -(-np.int64(high) // FACTORS)):
+            for i in range(weights.W.shape[1]):
+                row = weights.W[block, i]
+                for j in range(len(row)):
+                    row[j] *= weights.scale[0]
         weights.scale[0] = 1
 
 
 @kernel
-def apply_small(weights, steps):
+def apply_small(weights, steps, low, high):
     """Take the steps of U, c and d, and clear them."""
     for y in range(len(steps.d)):
         weights.d[y] -= steps.d[y]
         steps.d[y] = 0
-        for j in range(len(steps.c)):
+        for j in range(low, high):
             weights.U[y, j] -= steps.U[y, j]
             steps.U[y, j] = 0
-    for j in range(len(steps.c)):
+    for j in range(low, high):
         weights.c[j] -= steps.c[j]
         steps.c[j] = 0
 
 
 @kernel
-def apply_data(sets, batch, weights, steps, units):
+def apply_data(sets, batch, weights, steps, work, low, high):
     """Take the steps of W that the vectors of a batch wish for."""
     inverse_scale = weights.W.dtype.type(1) / weights.scale[0]
     row = ZERO
     for t in batch:
         if sets.stride == 0:
             size = sets.offsets[t + 1] - sets.offsets[t]
-            apply_dense(weights.W, inverse_scale, steps.coef, row, sets.values, sets.starts[sets.offsets[t]], size)
+            at = sets.starts[sets.offsets[t]]
+            apply_dense(weights.W, inverse_scale, steps.coef, row, sets.values, at, size, low, high)
             row += size
             continue
         for v in range(sets.offsets[t], sets.offsets[t + 1]):
             at = sets.starts[v]
             n = sets.starts[v + 1] - at
-            coef = steps.coef[row]
-            apply_vector(weights.W, inverse_scale, coef, sets.values, sets.cols, at, at * sets.stride, n, units)
+            apply_vector(
+                weights.W, inverse_scale, steps.coef[row], sets.values, sets.cols, at, at, n, work.units, work.places,
+                low, high,
+            )  # fmt: skip
             row += 1
 
 
 @kernel
-def apply_model(sets, set_weights, batch, weights, rate, model, model_coef, units, bounds):
+def apply_model(sets, set_weights, batch, weights, rate, model, model_coef, work, bounds, every):
     """Take the steps of W that the drawn vectors wish for, those of b for both, and look at the bounds again."""
     dtype = weights.W.dtype
     inverse_scale = dtype.type(1) / weights.scale[0]
@@ -892,7 +1186,10 @@ def apply_model(sets, set_weights, batch, weights, rate, model, model_coef, unit
             at = model.starts[row]
             n = model.starts[row + 1] - at
             move_bias(weights.b, -b_rate, model.values, model.cols, at, at, n)
-            apply_vector(weights.W, inverse_scale, model_coef[row], model.values, model.cols, at, at, n, units)
+            apply_vector(
+                weights.W, inverse_scale, model_coef[row], model.values, model.cols, at, at, n, work.units, work.places,
+                NONE, every,
+            )  # fmt: skip
             row += 1
     if sets.stride == 0:
         renew_bounds(weights, bounds, sets.cols, ZERO, len(weights.b))
@@ -939,10 +1236,12 @@ def renew_bounds(weights, bounds, cols, at, n):
     for k in range(at, at + n):
         i = cols[k]
         peak, mass = zero, zero
-        for j in range(weights.W.shape[1]):
-            weight = weights.W[i, j] if weights.W[i, j] > zero else zero
-            peak = weight if weight > peak else peak
-            mass += weight
+        for block in range(weights.W.shape[0]):
+            row = weights.W[block, i]
+            for j in range(len(row)):
+                weight = row[j] if row[j] > zero else zero
+                peak = weight if weight > peak else peak
+                mass += weight
         bounds.peak[i], bounds.mass[i] = peak, mass
 
 
@@ -955,12 +1254,14 @@ def new_model(n_vectors, n_features, offsets, like):
 
 
 @kernel
-def train(sets, labels, set_weights, order, batch_size, weights, rules, rates, set_keys, chain, losses):
+def train(sets, labels, set_weights, order, batch_size, weights, rules, rates, set_keys, chain, losses, team):
     """Make one pass over the sets in this order, a step every ``batch_size`` sets; write each set's loss.
 
-    ``chain`` is None where nothing is learned generatively; the branches on it are then not even compiled.
+    ``chain`` is None where nothing is learned generatively; the branches on it are then not even compiled. Otherwise
+    the team must be one thread. Each thread of a team has its own ``scale`` and ``d``, and writes its own losses.
     """
-    n_features, width = weights.W.shape
+    n_features, width = weights.W.shape[1], len(weights.c)
+    low, high = team.low, team.high
     n_classes, dtype = len(weights.d), weights.W.dtype
     most, largest = largest_batch(sets.offsets, order, batch_size)
     work = new_work(largest, width, n_classes, weights.W)
@@ -978,43 +1279,51 @@ def train(sets, labels, set_weights, order, batch_size, weights, rules, rates, s
             t = order[place]
             size, label = sets.offsets[t + 1] - sets.offsets[t], labels[t]
             part = set_weights[t] / dtype.type(stop - start)
-            activate_set(weights, sets, sets.offsets[t], sets.offsets[t + 1], work.a)
+            activate_set(weights, sets, sets.offsets[t], sets.offsets[t + 1], work.a, low, high)
             if rules.is_hard:
-                pool_hard(work.a, size, rules.is_or, work.pool, work.winner)
+                pool_hard(work.a, size, rules.is_or, work.pool, work.winner, low, high)
             else:
-                pool_soft(work, size, rules.is_or, work.pool)
-            outer(work.pool, weights, rules.n_hidden, work.logits, work.slope, work.sums, work.products)
+                pool_soft(work, size, rules.is_or, work.pool, low, high)
+            partial = team.partial[place % 2]
+            outer(work.pool, weights.U, rules.n_hidden, work.slope, work.sums, work.products, partial, low, high)
+            if team.n > 1:
+                meet(team, place + 1)
+            add_logits(weights.d, partial, work.logits)
             losses[place] = normalise(work.logits, work.p) - work.logits[label]
             if rules.discriminative:
-                wish_discriminative(rates.discriminative * part, rules, work, size, label, steps, row)
+                wish_discriminative(rates.discriminative * part, rules, work, size, label, steps, row, low, high)
             if chain is not None:
                 wish_generative(
                     rates.generative * part, rules, weights, work, bounds, sets, t, label, set_keys[t], chain, steps,
                     row, model, model_coef,
                 )  # fmt: skip
             row += size
-        decay(weights, rates.shrink)
-        apply_data(sets, order[start:stop], weights, steps, work.units)
+        decay(weights, rates.shrink, low, high)
+        apply_data(sets, order[start:stop], weights, steps, work, low, high)
         if chain is not None:
             apply_model(
-                sets, set_weights, order[start:stop], weights, rates.generative, model, model_coef, work.units, bounds
+                sets, set_weights, order[start:stop], weights, rates.generative, model, model_coef, work, bounds, high
             )
-        apply_small(weights, steps)
+        apply_small(weights, steps, low, high)
 
 
 @kernel
 def forward_sets(sets, which, weights, rules, pools, F):
     """Write the pooled activations and free energies of the chosen sets, one row each."""
     _, largest = largest_batch(sets.offsets, which, 1)
-    work = new_work(largest, weights.W.shape[1], len(weights.d), weights.W)
+    width, n_classes = len(weights.c), len(weights.d)
+    every = used(rules)
+    work = new_work(largest, width, n_classes, weights.W)
+    partial = np.zeros((-(-rules.n_hidden // FACTORS), n_classes), weights.W.dtype)
     for row in range(len(which)):
         first, last = sets.offsets[which[row]], sets.offsets[which[row] + 1]
-        activate_set(weights, sets, first, last, work.a)
+        activate_set(weights, sets, first, last, work.a, NONE, every)
         if rules.is_hard:
-            pool_hard(work.a, last - first, rules.is_or, work.pool, work.winner)
+            pool_hard(work.a, last - first, rules.is_or, work.pool, work.winner, NONE, every)
         else:
-            pool_soft(work, last - first, rules.is_or, work.pool)
-        outer(work.pool, weights, rules.n_hidden, work.logits, work.slope, work.sums, work.products)
+            pool_soft(work, last - first, rules.is_or, work.pool, NONE, every)
+        outer(work.pool, weights.U, rules.n_hidden, work.slope, work.sums, work.products, partial, NONE, every)
+        add_logits(weights.d, partial, work.logits)
         for j in range(rules.n_hidden):
             pools[row, j] = work.pool[j]
         for y in range(len(work.logits)):

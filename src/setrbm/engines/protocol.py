@@ -96,7 +96,8 @@ def weighted_means(loss: Array, error: Array, weight: Array) -> tuple[float, flo
     total = float(weight.sum())
     if total <= 0.0:
         return np.nan, np.nan
-    return float(loss @ weight) / total, float(error @ weight) / total
+    # Not by the matrix product: its library's threads, once woken, spin on the cores the next epoch wants.
+    return float((loss * weight).sum()) / total, float((error * weight).sum()) / total
 
 
 def score_free_energies(F: Array, y: Integers, weight: Array) -> tuple[float, float]:

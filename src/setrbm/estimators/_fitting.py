@@ -354,7 +354,8 @@ class TrainableRBM(BaseSetRBM):
                 ),
             )[0]
             refuse_divergence(self, outcome)
-            warn_if_worse_than_guessing(self, outcome, len(self.classes_))
+            if not one_pass:
+                warn_if_worse_than_guessing(self, outcome, len(self.classes_))
             self._take(outcome, more=again)
         return self
 
