@@ -250,7 +250,8 @@ class CpuSession:
         if self.team is None or self.spec.generative:
             return 1
         n_values = len(placed.sets.values) / max(len(placed.labels), 1) * len(order)
-        return max(1, min(self.n_jobs, cpu_count(), int(n_values * self.rules.n_hidden / WORTH_A_THREAD)))
+        worth = int(n_values * self.rules.n_hidden / WORTH_A_THREAD)
+        return max(1, min(self.n_jobs, int(cpu_count()), worth))
 
     def _rates(self, m: int) -> Rates:
         number, model = np.dtype(self.spec.dtype).type, self.models[m]

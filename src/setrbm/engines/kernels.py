@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import math
 import os
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numba
@@ -135,8 +136,8 @@ class Team(NamedTuple):
 
     me: int
     n: int
-    low: int
-    high: int
+    low: np.uint64
+    high: np.uint64
     partial: Array
     posts: npt.NDArray[np.int64]
 
@@ -165,13 +166,19 @@ class Work(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """The largest weight and the sum of positive weights of every input, and room for one block of inputs."""
+    """The bias, the largest weight and the sum of positive weights of every input, and room for one block of inputs.
 
+    ``stamp`` is the last step in which an input was measured; ``found`` lists inputs, ``drive`` and ``drawn`` hold a
+    number for each of them.
+    """
+
+    bias: Array
     peak: Array
     mass: Array
-    hit: Mask
+    stamp: npt.NDArray[np.int64]
     found: npt.NDArray[np.int32]
     drive: Array
+    drawn: npt.NDArray[np.float32]
 
 
 class Steps(NamedTuple):
@@ -415,6 +422,18 @@ class Lanes:
         """Return a loop from 0 to n, as a context."""
         return cgutils.for_range(self.builder, n, intp=n.type)
 
+    def reduce(self, vector: Any, join: Any) -> Any:
+        """Return the eight numbers of a vector joined to one, by halves."""
+        numbers = [self.builder.extract_element(vector, ir.Constant(ir.IntType(32), i)) for i in range(int(LANES))]
+        while len(numbers) > 1:
+            half = len(numbers) // 2
+            numbers = [join(a, b) for a, b in zip(numbers[:half], numbers[half:], strict=True)]
+        return numbers[0]
+
+    def larger(self, a: Any, b: Any) -> Any:
+        """Return the larger of two numbers, or of the numbers of two vectors."""
+        return self.builder.select(self.builder.fcmp_ordered(">", a, b), a, b)
+
 
 def gather(n_lanes: int) -> Any:
     """Make a function: a = c + scale * sum over a vector's features of x_i W_i, for so many lanes of units."""
@@ -537,6 +556,188 @@ def subtract(n_lanes: int) -> Any:
         return types.void(W, i, i, values, i, i, i, i, i, f, f, f, f, coef, i, i, i, i, i), generate
 
     return take_product
+
+
+@intrinsic
+def dot_lanes(context, W, at, row, unit, n):
+    """Return the product of n lanes of W, from a place on, with those of a row, from a unit on."""
+
+    def generate(context, builder, signature, args):
+        _, at, _, unit, n = args
+        lanes = Lanes(context, builder, signature.args[0].dtype)
+        W, row = (lanes.data(signature.args[i], args[i]) for i in (0, 2))
+        (total,) = lanes.zero_sums(1)
+        with lanes.loop(n) as loop:
+            shift = builder.mul(loop.index, ir.Constant(n.type, int(LANES)))
+            weights = lanes.load(lanes.pointer(W, builder.add(at, shift)))
+            others = lanes.load(lanes.pointer(row, builder.add(unit, shift)))
+            builder.store(lanes.plus_product(builder.load(total), weights, others), total)
+        return lanes.reduce(builder.load(total), builder.fadd)
+
+    return W.dtype(W, types.int64, row, types.int64, types.int64), generate
+
+
+@intrinsic
+def measure_lanes(context, W, at, n, peak, mass, i):
+    """Raise peak[i] to the largest of n lanes of W, and add the sum of the positive ones to mass[i]."""
+
+    def generate(context, builder, signature, args):
+        _, at, n, _, _, i = args
+        lanes = Lanes(context, builder, signature.args[0].dtype)
+        W, peak, mass = (lanes.data(signature.args[k], args[k]) for k in (0, 3, 4))
+        largest, total = lanes.zero_sums(2)
+        zero = ir.Constant(lanes.type, [0.0] * int(LANES))
+        with lanes.loop(n) as loop:
+            shift = builder.mul(loop.index, ir.Constant(n.type, int(LANES)))
+            positive = lanes.larger(lanes.load(lanes.pointer(W, builder.add(at, shift))), zero)
+            builder.store(lanes.larger(positive, builder.load(largest)), largest)
+            builder.store(builder.fadd(builder.load(total), positive), total)
+        highest = lanes.reduce(builder.load(largest), lanes.larger)
+        at_peak, at_mass = builder.gep(peak, [i]), builder.gep(mass, [i])
+        builder.store(lanes.larger(highest, builder.load(at_peak)), at_peak)
+        sum_of_lanes = lanes.reduce(builder.load(total), builder.fadd)
+        builder.store(builder.fadd(builder.load(at_mass), sum_of_lanes), at_mass)
+        return context.get_dummy_value()
+
+    return types.void(W, types.int64, types.int64, peak, mass, types.int64), generate
+
+
+class Words:
+    """Writes instructions for vectors of eight 32-bit words: the random numbers of ``draws.py``, eight at a time."""
+
+    def __init__(self, builder: Any, low: Any, high: Any) -> None:
+        self.builder, self.word = builder, ir.IntType(32)
+        self.type, self.floats = ir.VectorType(self.word, int(LANES)), ir.VectorType(ir.FloatType(), int(LANES))
+        self.low, self.high = self.everywhere(low), self.everywhere(high)
+
+    def everywhere(self, word: Any) -> Any:
+        """Return a vector with the same word in every lane."""
+        nothing, pattern = ir.Constant(self.type, ir.Undefined), ir.Constant(self.type, [0] * int(LANES))
+        first = self.builder.insert_element(nothing, word, ir.Constant(self.word, 0))
+        return self.builder.shuffle_vector(first, nothing, pattern)
+
+    def words(self, word: int) -> Any:
+        """Return a constant vector."""
+        return ir.Constant(self.type, [word] * int(LANES))
+
+    def numbers(self, number: float) -> Any:
+        """Return a constant vector of float32."""
+        return ir.Constant(self.floats, [number] * int(LANES))
+
+    def shifted(self, vector: Any, bits: int) -> Any:
+        """Return every word shifted right."""
+        return self.builder.lshr(vector, self.words(bits))
+
+    def mixed(self, z: Any) -> Any:
+        """Return the words with their bits scattered, as ``mix32`` does."""
+        z = self.builder.mul(self.builder.xor(z, self.shifted(z, 16)), self.words(int(MIX32_A)))
+        z = self.builder.mul(self.builder.xor(z, self.shifted(z, 15)), self.words(int(MIX32_B)))
+        return self.builder.xor(z, self.shifted(z, 16))
+
+    def drawn(self, units: Any) -> Any:
+        """Return the random words of eight units."""
+        start = self.builder.add(self.builder.mul(units, self.words(int(GOLDEN32))), self.low)
+        return self.mixed(self.builder.xor(self.mixed(start), self.high))
+
+    def uniform(self, units: Any) -> Any:
+        """Return the numbers in (0, 1) of eight units."""
+        odd = self.builder.or_(self.builder.shl(self.shifted(self.drawn(units), 9), self.words(1)), self.words(1))
+        return self.builder.fmul(self.builder.sitofp(odd, self.floats), self.numbers(2.0**-24))
+
+
+@intrinsic
+def uniform_lanes(context, low, high, units, n, out):
+    """Write the numbers in (0, 1) of the units listed, in whole lanes: both arrays go on beyond n."""
+
+    def generate(context, builder, signature, args):
+        low, high, _, n, _ = args
+        words, single = Words(builder, low, high), Lanes(context, builder, types.float32)
+        units, out = single.data(signature.args[2], args[2]), single.data(signature.args[4], args[4])
+        eight = ir.Constant(n.type, int(LANES))
+        with single.loop(builder.sdiv(builder.add(n, ir.Constant(n.type, int(LANES) - 1)), eight)) as loop:
+            at = builder.mul(loop.index, eight)
+            listed = builder.bitcast(builder.gep(units, [at]), words.type.as_pointer())
+            single.store(words.uniform(builder.load(listed, align=4)), single.pointer(out, at))
+        return context.get_dummy_value()
+
+    return types.void(types.uint32, types.uint32, units, types.int64, out), generate
+
+
+@intrinsic
+def find_lanes(context, low, high, first, last, bias, peak, mass, scale, most, found):
+    """List the inputs from first to last whose random number is not above what bounds their probability.
+
+    sigm(drive) <= exp(drive), and drive <= bias + scale * the lesser of ``most`` times the largest weight and the sum
+    of the positive weights. The exponential is bounded by the chords of 2^x from one power of two to the next, which
+    are the bits of a float read as a number. All is rounded up: an input may be listed in vain, but none is lost.
+    """
+
+    def generate(context, builder, signature, args):
+        low, high, first, last, _, _, _, scale, most, _ = args
+        words, lanes = Words(builder, low, high), Lanes(context, builder, signature.args[4].dtype)
+        bias, peak, mass, found = (lanes.data(signature.args[i], args[i]) for i in (4, 5, 6, 9))
+        scale, most = lanes.everywhere(scale), lanes.everywhere(most)
+        steps = ir.Constant(words.type, list(range(int(LANES))))
+        i64, eight = first.type, ir.Constant(first.type, int(LANES))
+        count = cgutils.alloca_once_value(builder, ir.Constant(i64, 0))
+        builder.store(ir.Constant(i64, 0), count)
+        n_loops = builder.sdiv(builder.add(builder.sub(last, first), ir.Constant(i64, int(LANES) - 1)), eight)
+        with lanes.loop(n_loops) as loop:
+            at = builder.add(first, builder.mul(loop.index, eight))
+            units = builder.add(words.everywhere(builder.trunc(at, words.word)), steps)
+            several = builder.fmul(most, lanes.load(lanes.pointer(peak, at)))
+            every = lanes.load(lanes.pointer(mass, at))
+            least = builder.select(builder.fcmp_ordered("<", several, every), several, every)
+            drive = lanes.plus_product(lanes.load(lanes.pointer(bias, at)), scale, least)
+            limit = _word_limit(builder, words, drive)
+            below = builder.icmp_signed("<=", words.shifted(words.drawn(units), 2), limit)
+            inside = builder.icmp_signed("<", units, words.everywhere(builder.trunc(last, words.word)))
+            hits = builder.zext(builder.bitcast(builder.and_(below, inside), ir.IntType(int(LANES))), i64)
+            _list_bits(builder, hits, at, found, count)
+        return builder.load(count)
+
+    i, f = types.int64, bias.dtype
+    return types.int64(types.uint32, types.uint32, i, i, bias, peak, mass, f, f, found), generate
+
+
+def _word_limit(builder, words, drive):
+    """Write code for a bound of exp(drive), at most 1, as 30 bits."""
+    if drive.type != words.floats:
+        drive = builder.fptrunc(drive, words.floats)
+    log2e, lowest, zero = words.numbers(math.log2(math.e)), words.numbers(-126.0), words.numbers(0.0)
+    x = builder.fmul(drive, log2e)
+    x = builder.select(builder.fcmp_ordered("<", x, zero), x, zero)
+    x = builder.select(builder.fcmp_ordered(">", x, lowest), x, lowest)
+    bits = builder.fptosi(builder.fmul(builder.fadd(x, words.numbers(127.0)), words.numbers(2.0**23)), words.type)
+    bound = builder.fmul(builder.bitcast(bits, words.floats), words.numbers(1.0001 * 2.0**30))
+    return builder.add(builder.fptosi(bound, words.type), words.words(128))
+
+
+@contextmanager
+def _while_any(builder, variable):
+    """Write a loop that runs as long as a variable is not zero."""
+    test, body, end = (builder.append_basic_block(name) for name in ("test", "body", "end"))
+    builder.branch(test)
+    builder.position_at_end(test)
+    value = builder.load(variable)
+    builder.cbranch(builder.icmp_unsigned("!=", value, ir.Constant(value.type, 0)), body, end)
+    builder.position_at_end(body)
+    yield
+    builder.branch(test)
+    builder.position_at_end(end)
+
+
+def _list_bits(builder, hits, first, found, count):
+    """Write code that appends first + the number of every bit that is set."""
+    left = cgutils.alloca_once_value(builder, hits)
+    builder.store(hits, left)
+    with _while_any(builder, left):
+        bits, n = builder.load(left), builder.load(count)
+        bit = builder.cttz(bits, ir.Constant(ir.IntType(1), 1))
+        input_number = builder.trunc(builder.add(first, bit), ir.IntType(32))
+        builder.store(input_number, builder.gep(found, [n]))
+        builder.store(builder.add(n, ir.Constant(n.type, 1)), count)
+        builder.store(builder.and_(bits, builder.sub(bits, ir.Constant(bits.type, 1))), left)
 
 
 gather_1, gather_2, gather_4 = gather(1), gather(2), gather(4)
@@ -902,46 +1103,39 @@ def drives_by_list(W, found, n_found, units, n_units, drive):
 
 
 @kernel
-def drives_by_row(W, found, n_found, row, drive):
-    """Write the product of W_i with a row of zeros and ones for every input found, in eight running sums."""
+def drives_by_row(W, found, n_found, row, high, drive):
+    """Write the product of W_i with a row of zeros and ones for every input found."""
     stride = W.shape[2]
     for k in range(n_found):
-        t0 = t1 = t2 = t3 = t4 = t5 = t6 = t7 = W.dtype.type(0)
-        for block in range(W.shape[0]):
-            weights, on = W[block, found[k]], row[block * stride : (block + 1) * stride]
-            for j in range(0, stride, LANES):
-                t0 += weights[j] * on[j]
-                t1 += weights[j + 1] * on[j + 1]
-                t2 += weights[j + 2] * on[j + 2]
-                t3 += weights[j + 3] * on[j + 3]
-                t4 += weights[j + 4] * on[j + 4]
-                t5 += weights[j + 5] * on[j + 5]
-                t6 += weights[j + 6] * on[j + 6]
-                t7 += weights[j + 7] * on[j + 7]
-        drive[k] = ((t0 + t1) + (t2 + t3)) + ((t4 + t5) + (t6 + t7))
+        total, unit = W.dtype.type(0), ZERO
+        while unit < high:
+            n_lanes = lanes_left(unit, high) // LANES
+            total += dot_lanes(W, place_of(W, unit) + found[k] * stride, row, unit, n_lanes)
+            unit += FACTORS
+        drive[k] = total
 
 
 @kernel
-def find_drives(weights, work, n_units, found, n_found, drive):
+def find_drives(weights, rules, work, n_units, found, n_found, drive):
     """Write b_i + scale * sum of W_ij over the units that are on, for every input found."""
-    if n_units * 8 < len(work.row):
+    if n_units <= LANES:
         drives_by_list(weights.W, found, n_found, work.units, n_units, drive)
     else:
-        drives_by_row(weights.W, found, n_found, work.row, drive)
+        drives_by_row(weights.W, found, n_found, work.row, np.int64(used(rules)), drive)
     scale = weights.scale[0]
     for k in range(n_found):
         drive[k] = weights.b[found[k]] + scale * drive[k]
 
 
 @kernel
-def draw_gaussian(key, angle, weights, work, bounds, n_units, values, cols, at):
+def draw_gaussian(key, angle, weights, rules, work, bounds, n_units, values, cols, at):
     """Draw every input around its drive with unit variance; return where the vector ends."""
     n_features, found, drive = len(weights.b), bounds.found, bounds.drive
     for first in range(0, n_features, BLOCK):
         n_found = min(BLOCK, n_features - first)
         for k in range(n_found):
             found[k] = first + k
-        find_drives(weights, work, n_units, found, n_found, drive)
+        find_drives(weights, rules, work, n_units, found, n_found, drive)
         for k in range(n_found):
             radius = math.sqrt(-2.0 * math.log(np.float64(uniform(key, first + k))))
             values[at] = drive[k] + radius * math.cos(2.0 * math.pi * np.float64(uniform(angle, first + k)))
@@ -951,42 +1145,23 @@ def draw_gaussian(key, angle, weights, work, bounds, n_units, values, cols, at):
 
 
 @kernel
-def find_candidates(key, weights, bounds, n_units, first, last):
-    """List the inputs from first to last that could be on, whichever units are; return how many.
-
-    sigm(drive) <= exp(drive), and drive <= b_i + the lesser of n_units times the largest weight of the input and the
-    sum of its positive weights: an input whose number is above that need not be looked at.
-    """
-    zero, scale, most = weights.b.dtype.type(0), weights.scale[0], weights.b.dtype.type(n_units)
-    for i in range(first, last):
-        several, every = most * bounds.peak[i], bounds.mass[i]
-        highest = weights.b[i] + scale * (several if several < every else every)
-        # A little above the bound: rounding must not hide an input.
-        limit = exp_down(highest if highest < zero else zero) * weights.b.dtype.type(1.00001)
-        bounds.hit[i - first] = uniform(key, i) < limit
-    n_found = ZERO
-    for i in range(first, last):
-        if bounds.hit[i - first]:
-            bounds.found[n_found] = i
-            n_found += 1
-    return n_found
-
-
-@kernel
-def draw_binary(key, weights, work, bounds, n_units, values, cols, at):
+def draw_binary(key, weights, rules, work, bounds, n_units, values, cols, at):
     """Draw every input; write those that are on and return where the vector ends."""
-    n_features, found, drive = len(weights.b), bounds.found, bounds.drive
+    n_features, found, drive, drawn = len(weights.b), bounds.found, bounds.drive, bounds.drawn
+    low, high, most = np.uint32(key), np.uint32(key >> np.uint64(32)), weights.b.dtype.type(n_units)
     for first in range(0, n_features, BLOCK):
         last = min(first + BLOCK, n_features)
-        n_found = find_candidates(key, weights, bounds, n_units, first, last)
-        find_drives(weights, work, n_units, found, n_found, drive)
+        n_found = find_lanes(
+            low, high, first, last, bounds.bias, bounds.peak, bounds.mass, weights.scale[0], most, found
+        )
+        find_drives(weights, rules, work, n_units, found, n_found, drive)
+        uniform_lanes(low, high, found, n_found, drawn)
         for k in range(n_found):
             drive[k] = sigmoid(drive[k])
         for k in range(n_found):
-            if uniform(key, found[k]) < drive[k]:
-                values[at] = 1
-                cols[at] = found[k]
-                at += 1
+            values[at] = 1
+            cols[at] = found[k]
+            at += drawn[k] < drive[k]
     return at
 
 
@@ -998,9 +1173,9 @@ def draw_set(set_key, step, rules, weights, work, bounds, model, row, size):
         key = vector_key(set_key, step, INPUT, s)
         if rules.is_gaussian:
             angle = vector_key(set_key, step, INPUT_ANGLE, s)
-            end = draw_gaussian(key, angle, weights, work, bounds, n_units, model.values, model.cols, at)
+            end = draw_gaussian(key, angle, weights, rules, work, bounds, n_units, model.values, model.cols, at)
         else:
-            end = draw_binary(key, weights, work, bounds, n_units, model.values, model.cols, at)
+            end = draw_binary(key, weights, rules, work, bounds, n_units, model.values, model.cols, at)
         model.starts[row + s + 1] = end
     activate_set(weights, model, row, row + size, work.a, NONE, used(rules))
     pool_soft(work, size, rules.is_or, work.pool, NONE, used(rules))
@@ -1172,7 +1347,7 @@ def apply_data(sets, batch, weights, steps, work, low, high):
 
 
 @kernel
-def apply_model(sets, set_weights, batch, weights, rate, model, model_coef, work, bounds, every):
+def apply_model(sets, set_weights, batch, weights, rate, model, model_coef, work, bounds, every, now):
     """Take the steps of W that the drawn vectors wish for, those of b for both, and look at the bounds again."""
     dtype = weights.W.dtype
     inverse_scale = dtype.type(1) / weights.scale[0]
@@ -1192,12 +1367,12 @@ def apply_model(sets, set_weights, batch, weights, rate, model, model_coef, work
             )  # fmt: skip
             row += 1
     if sets.stride == 0:
-        renew_bounds(weights, bounds, sets.cols, ZERO, len(weights.b))
+        renew_bounds(weights, bounds, sets.cols, ZERO, len(weights.b), every, now)
         return
     for t in batch:
         first, last = sets.starts[sets.offsets[t]], sets.starts[sets.offsets[t + 1]]
-        renew_bounds(weights, bounds, sets.cols, first, last - first)
-    renew_bounds(weights, bounds, model.cols, ZERO, model.starts[row])
+        renew_bounds(weights, bounds, sets.cols, first, last - first, every, now)
+    renew_bounds(weights, bounds, model.cols, ZERO, model.starts[row], every, now)
 
 
 # --- whole passes ----------------------------------------------------------------------------------
@@ -1218,37 +1393,41 @@ def largest_batch(offsets, order, batch_size):
 
 
 @kernel
-def new_bounds(weights):
+def new_bounds(weights, high):
     """Return the bounds of every input's weights."""
     n_features, dtype = len(weights.b), weights.W.dtype
+    # Read in whole lanes, which may end beyond the last input.
+    whole = n_features + LANES
     bounds = Bounds(
-        np.zeros(n_features, dtype), np.zeros(n_features, dtype), np.zeros(BLOCK, np.bool_), np.zeros(BLOCK, np.int32),
-        np.zeros(BLOCK, dtype),
+        np.zeros(whole, dtype), np.zeros(whole, dtype), np.zeros(whole, dtype), np.full(whole, -1),
+        np.zeros(BLOCK, np.int32), np.zeros(BLOCK, dtype), np.zeros(BLOCK, np.float32),
     )  # fmt: skip
-    renew_bounds(weights, bounds, np.arange(n_features).astype(np.int32), ZERO, n_features)
+    renew_bounds(weights, bounds, np.arange(n_features).astype(np.int32), ZERO, n_features, high, ZERO)
     return bounds
 
 
 @kernel
-def renew_bounds(weights, bounds, cols, at, n):
-    """Measure the largest weight and the sum of positive weights of the inputs listed."""
-    zero = weights.W.dtype.type(0)
+def renew_bounds(weights, bounds, cols, at, n, high, now):
+    """Measure the largest weight and the sum of positive weights of the inputs listed, each once a step."""
+    W, last = weights.W, np.int64(high)
     for k in range(at, at + n):
-        i = cols[k]
-        peak, mass = zero, zero
-        for block in range(weights.W.shape[0]):
-            row = weights.W[block, i]
-            for j in range(len(row)):
-                weight = row[j] if row[j] > zero else zero
-                peak = weight if weight > peak else peak
-                mass += weight
-        bounds.peak[i], bounds.mass[i] = peak, mass
+        i = np.int64(cols[k])
+        if bounds.stamp[i] == now:
+            continue
+        bounds.stamp[i] = now
+        bounds.bias[i], bounds.peak[i], bounds.mass[i] = weights.b[i], 0, 0
+        unit = ZERO
+        while unit < last:
+            n_lanes = lanes_left(unit, last) // LANES
+            measure_lanes(W, place_of(W, unit) + i * W.shape[2], n_lanes, bounds.peak, bounds.mass, i)
+            unit += FACTORS
 
 
 @kernel
 def new_model(n_vectors, n_features, offsets, like):
     """Return room for drawn vectors: every feature of each. What is not written is never touched: no memory."""
-    n_values = n_vectors * n_features
+    # One more: an input found not to be on is written all the same, and the next one over it.
+    n_values = n_vectors * n_features + 1
     starts = np.zeros(n_vectors + 1, np.int64)
     return Sets(np.empty(n_values, like.dtype), np.empty(n_values, np.int32), starts, 1, offsets)
 
@@ -1271,7 +1450,7 @@ def train(sets, labels, set_weights, order, batch_size, weights, rules, rates, s
     )  # fmt: skip
     if chain is not None:
         model, model_coef = new_model(most, n_features, sets.offsets, weights.W), np.zeros((most, width), dtype)
-        bounds = new_bounds(weights)
+        bounds = new_bounds(weights, high)
     for start in range(0, len(order), batch_size):
         stop = min(start + batch_size, len(order))
         row = ZERO
@@ -1302,8 +1481,9 @@ def train(sets, labels, set_weights, order, batch_size, weights, rules, rates, s
         apply_data(sets, order[start:stop], weights, steps, work, low, high)
         if chain is not None:
             apply_model(
-                sets, set_weights, order[start:stop], weights, rates.generative, model, model_coef, work, bounds, high
-            )
+                sets, set_weights, order[start:stop], weights, rates.generative, model, model_coef, work, bounds, high,
+                stop,
+            )  # fmt: skip
         apply_small(weights, steps, low, high)
 
 
