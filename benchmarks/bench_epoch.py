@@ -1,7 +1,7 @@
 """How long is one epoch at one set a step, beside the forward product that no epoch can do without?
 
-The public ``fit`` with its default rates, on one thread; the cost of one epoch is the difference of two fits. The floor
-is scipy's CSR matrix of all vectors times a dense (n_features, n_hidden) matrix, which runs on one thread.
+The public ``fit`` with its default rates, on one thread and on all; the cost of one epoch is the difference of two
+fits. The floor is scipy's CSR matrix of all vectors times a dense (n_features, n_hidden) matrix, which runs on one.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 from _bars import SECONDS
 from _harness import (
     Benchmark,
+    Contender,
     epoch_seconds,
     fitted_params,
     interleave,
@@ -21,6 +22,7 @@ from _harness import (
     wall,
     way_apart,
 )
+from _machine import cores
 
 from setrbm import Bags, ClassSetRBM
 
@@ -39,12 +41,16 @@ VARIANTS = {
 CHECKED_SETS, TOLERANCE = 30, 1e-3
 
 
-def model(variant: str, max_epochs: int, **settings: object) -> ClassSetRBM:
+def model(variant: str, max_epochs: int, threads: int = 1, **settings: object) -> ClassSetRBM:
     constraint, pooling, _ = VARIANTS[variant]
     return ClassSetRBM(
-        N_HIDDEN, constraint=constraint, pooling=pooling, max_epochs=max_epochs, early_stopping=False, n_jobs=1,
+        N_HIDDEN, constraint=constraint, pooling=pooling, max_epochs=max_epochs, early_stopping=False, n_jobs=threads,
         random_state=0, **settings,
     )  # fmt: skip
+
+
+def epoch_of(variant: str, threads: int, bags: Bags, y: np.ndarray, epochs: tuple[int, int]) -> Contender:
+    return lambda: epoch_seconds(lambda n: model(variant, n, threads).fit(bags, y), *epochs)
 
 
 def check(variant: str, bags: Bags, y: np.ndarray) -> None:
@@ -60,20 +66,24 @@ def check(variant: str, bags: Bags, y: np.ndarray) -> None:
 def main(argv: Sequence[str] | None = None) -> None:
     bench = Benchmark(__file__, __doc__, argv)
     bags, y = mail_sets(QUICK_SETS if bench.quick else N_SETS)
-    short, long = QUICK_EPOCHS if bench.quick else EPOCHS
+    epochs = QUICK_EPOCHS if bench.quick else EPOCHS
     sizes = f"{len(bags):,} sets, {bags.n_vectors:,} vectors, {N_HIDDEN} hidden units, float32"
     for variant in VARIANTS:
         check(variant, bags, y)
     W = np.random.default_rng(0).standard_normal((bags.shape[1], N_HIDDEN), dtype=np.float32)
-    contenders = {"forward product": lambda: wall(lambda: bags.X @ W, PRODUCTS)}
+    contenders = {("forward product", 1): lambda: wall(lambda: bags.X @ W, PRODUCTS)}
+    all_threads = sorted({1, cores()})
     for variant in VARIANTS:
-        contenders[variant] = lambda v=variant: epoch_seconds(lambda n: model(v, n).fit(bags, y), short, long)
+        for threads in all_threads:
+            contenders[variant, threads] = epoch_of(variant, threads, bags, y, epochs)
     seconds = interleave(contenders, bench.rounds)
-    floor = seconds["forward product"]
-    for variant, (_, _, bar) in VARIANTS.items():
-        bench.add(f"{variant} epoch ÷ forward product", seconds[variant] / floor, bar=bar, sizes=sizes)
-    for name, values in seconds.items():
-        bench.add(f"{name}, one pass", values, SECONDS, sizes=sizes)
+    floor = seconds["forward product", 1]
+    for threads in all_threads:
+        for variant, (_, _, bar) in VARIANTS.items():
+            ratio = seconds[variant, threads] / floor
+            bench.add(f"{variant} epoch ÷ forward product", ratio, bar=bar, threads=threads, sizes=sizes)
+    for (name, threads), values in seconds.items():
+        bench.add(f"{name}, one pass", values, SECONDS, threads=threads, sizes=sizes)
     bench.finish()
 
 

@@ -3,7 +3,8 @@
 Against torch on the CPU with the same model (XOR*, sparse sets): one epoch from the same start in the same order must
 give the same parameters. ClassRBM against learnergy's discriminative RBM, the same model for single dense vectors.
 Other models, for a sense of scale: scikit-learn's SGDClassifier and MLPClassifier on the sum of each set, torchmil's
-gated-attention network on dense sets (Musk1). All run on one thread, but torch's XOR* on as many as serve it best.
+gated-attention network on dense sets (Musk1). XOR* runs on all cores, torch's on as many as serve it best; the others
+on one.
 
 Longer than the other files: its contenders share the data, the checks and the run that compares them.
 """
@@ -60,11 +61,11 @@ except ImportError:
     torch = None
 
 
-def ours(batch_size: int, max_epochs: int) -> ClassSetRBM:
+def ours(batch_size: int, max_epochs: int, threads: int = 1) -> ClassSetRBM:
     """XOR* without weight decay, which torch's sparse optimiser does not have."""
     return ClassSetRBM(
         N_HIDDEN, learning_rate=RATE, weight_decay=0.0, batch_size=batch_size, max_epochs=max_epochs, scale=None,
-        early_stopping=False, n_jobs=1, random_state=0,
+        early_stopping=False, n_jobs=threads, random_state=0,
     )  # fmt: skip
 
 
@@ -136,8 +137,8 @@ def add_torch(bench: Benchmark, bags: Bags, y: np.ndarray) -> None:
     n_sets, threads = {}, {}
     for size in (1, BATCH):
         name = f"setrbm XOR*, {sets_a_step(size)}"
-        contenders[name] = lambda s=size: epoch_seconds(lambda n: ours(s, n).fit(bags, y), *epochs)
-        n_sets[name], threads[name] = len(bags), 1
+        contenders[name] = lambda s=size: epoch_seconds(lambda n: ours(s, n, cores()).fit(bags, y), *epochs)
+        n_sets[name], threads[name] = len(bags), cores()
     peers = summed_contenders(bags[:few], y[:few])
     if torch is not None:
         check_torch(bags, y)
@@ -166,7 +167,7 @@ def add_ratios(bench: Benchmark, speed: dict[str, Seconds], shape: str) -> None:
         (many, "by hand", BATCH, ""),
     ):
         theirs = f"torch {name}, {sets_a_step(size)}"
-        bench.add(f"{mine} ÷ {theirs}", speed[mine] / speed[theirs], bar=bar, sizes=shape)
+        bench.add(f"{mine} ÷ {theirs}", speed[mine] / speed[theirs], bar=bar, threads=cores(), sizes=shape)
 
 
 # --- scikit-learn, linear model and network on the sum of each set ---
