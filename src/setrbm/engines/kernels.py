@@ -73,6 +73,10 @@ LOOKS = np.int64(2000)
 LANES = np.int64(8)
 # So many inputs are drawn at a time.
 BLOCK = np.int64(512)
+# Seen as an integer, the bits of a float32 grow by 2^23 when it doubles, and are ORIGIN for 2^24. A little is added: a
+# bound may be too high, but rounding must not make it too low.
+BIT = np.float64(math.log(2.0) * 2.0**-23)
+ORIGIN = np.float64((127 + 24) * 2.0**23 + 1000.0)
 
 
 # --- what the kernels are handed -------------------------------------------------------------------
@@ -168,7 +172,8 @@ class Work(NamedTuple):
 class Bounds(NamedTuple):
     """The bias, the largest weight and the sum of positive weights of every input, and room for one block of inputs.
 
-    ``stamp`` is the last step in which an input was measured; ``found`` lists inputs, ``drive`` and ``drawn`` hold a
+    The first three are in units of ``BIT``, the bias from ``ORIGIN`` on, so that a float with so many bits is the
+    exponential of the bias times 2^24; see ``find_lanes``. ``stamp`` is the last step in which an input was measured; ``found`` lists inputs, ``drive`` and ``drawn`` hold a
     number for each of them.
     """
 
@@ -678,39 +683,47 @@ def find_lanes(context, low, high, first, last, bias, peak, mass, scale, most, f
         bias, peak, mass, found = (lanes.data(signature.args[i], args[i]) for i in (4, 5, 6, 9))
         scale, most = lanes.everywhere(scale), lanes.everywhere(most)
         steps = ir.Constant(words.type, list(range(int(LANES))))
-        i64, eight = first.type, ir.Constant(first.type, int(LANES))
+        i64, a_word = first.type, ir.Constant(first.type, 64)
         count = cgutils.alloca_once_value(builder, ir.Constant(i64, 0))
         builder.store(ir.Constant(i64, 0), count)
-        n_loops = builder.sdiv(builder.add(builder.sub(last, first), ir.Constant(i64, int(LANES) - 1)), eight)
-        with lanes.loop(n_loops) as loop:
-            at = builder.add(first, builder.mul(loop.index, eight))
-            units = builder.add(words.everywhere(builder.trunc(at, words.word)), steps)
-            several = builder.fmul(most, lanes.load(lanes.pointer(peak, at)))
-            every = lanes.load(lanes.pointer(mass, at))
-            least = builder.select(builder.fcmp_ordered("<", several, every), several, every)
-            drive = lanes.plus_product(lanes.load(lanes.pointer(bias, at)), scale, least)
-            limit = _word_limit(builder, words, drive)
-            below = builder.icmp_signed("<=", words.shifted(words.drawn(units), 2), limit)
-            inside = builder.icmp_signed("<", units, words.everywhere(builder.trunc(last, words.word)))
-            hits = builder.zext(builder.bitcast(builder.and_(below, inside), ir.IntType(int(LANES))), i64)
-            _list_bits(builder, hits, at, found, count)
+        n_words = builder.sdiv(builder.add(builder.sub(last, first), ir.Constant(i64, 63)), a_word)
+        with lanes.loop(n_words) as loop:
+            at = builder.add(first, builder.mul(loop.index, a_word))
+            start = builder.add(words.everywhere(builder.trunc(at, words.word)), steps)
+            hits = ir.Constant(i64, 0)
+            for lane in range(64 // int(LANES)):
+                several = builder.fmul(most, lanes.load(lanes.pointer(peak, at, lane)))
+                every = lanes.load(lanes.pointer(mass, at, lane))
+                least = builder.select(builder.fcmp_ordered("<", several, every), several, every)
+                drive = lanes.plus_product(lanes.load(lanes.pointer(bias, at, lane)), scale, least)
+                drawn = words.drawn(builder.add(start, words.words(lane * int(LANES))))
+                below = builder.icmp_signed("<=", words.shifted(drawn, 8), _word_limit(builder, words, drive))
+                eight = builder.zext(builder.bitcast(below, ir.IntType(int(LANES))), i64)
+                hits = builder.or_(hits, builder.shl(eight, ir.Constant(i64, lane * int(LANES))))
+            _list_bits(builder, _within(builder, hits, builder.sub(last, at)), at, found, count)
         return builder.load(count)
 
     i, f = types.int64, bias.dtype
     return types.int64(types.uint32, types.uint32, i, i, bias, peak, mass, f, f, found), generate
 
 
-def _word_limit(builder, words, drive):
-    """Write code for a bound of exp(drive), at most 1, as 30 bits."""
-    if drive.type != words.floats:
-        drive = builder.fptrunc(drive, words.floats)
-    log2e, lowest, zero = words.numbers(math.log2(math.e)), words.numbers(-126.0), words.numbers(0.0)
-    x = builder.fmul(drive, log2e)
-    x = builder.select(builder.fcmp_ordered("<", x, zero), x, zero)
-    x = builder.select(builder.fcmp_ordered(">", x, lowest), x, lowest)
-    bits = builder.fptosi(builder.fmul(builder.fadd(x, words.numbers(127.0)), words.numbers(2.0**23)), words.type)
-    bound = builder.fmul(builder.bitcast(bits, words.floats), words.numbers(1.0001 * 2.0**30))
-    return builder.add(builder.fptosi(bound, words.type), words.words(128))
+def _word_limit(builder, words, bits):
+    """Write code for a bound of exp(drive), at most 1, as 24 bits, given the drive in units of BIT from ORIGIN on."""
+    if bits.type != words.floats:
+        bits = builder.fptrunc(bits, words.floats)
+    lowest, highest = words.numbers(2.0**23), words.numbers(float(ORIGIN))
+    bits = builder.select(builder.fcmp_ordered("<", bits, highest), bits, highest)
+    bits = builder.select(builder.fcmp_ordered(">", bits, lowest), bits, lowest)
+    return builder.fptosi(builder.bitcast(builder.fptosi(bits, words.type), words.floats), words.type)
+
+
+def _within(builder, bits, n):
+    """Write code that clears all but the first n of 64 bits."""
+    every, a_word = ir.Constant(bits.type, -1), ir.Constant(n.type, 64)
+    is_short = builder.icmp_signed("<", n, a_word)
+    # A shift by all 64 bits is not defined.
+    shift = builder.select(is_short, builder.sub(a_word, n), ir.Constant(n.type, 0))
+    return builder.and_(bits, builder.lshr(every, shift))
 
 
 @contextmanager
@@ -1081,24 +1094,24 @@ def used(rules):
 
 
 @kernel
-def list_units_on(rules, work, s):
-    """List the units that are on in vector s, and write them as a row of zeros and ones; return how many."""
+def list_units_on(W, rules, work, s):
+    """List where the units that are on in vector s stand in W, and write them as zeros and ones; return how many."""
     n_units = ZERO
     for j in range(rules.n_hidden):
         work.row[j] = work.h[s, j]
         if work.h[s, j]:
-            work.units[n_units] = j
+            work.places[n_units] = place_of(W, j)
             n_units += 1
     return n_units
 
 
 @kernel
-def drives_by_list(W, found, n_found, units, n_units, drive):
-    """Write the sum of W_ij over the listed units for every input found."""
+def drives_by_list(W, stride, found, n_found, places, n_units, drive):
+    """Write the sum of W_ij over the listed units for every input found; W and the places are counted flat."""
     for k in range(n_found):
-        i, total = found[k], W.dtype.type(0)
+        row, total = np.int64(found[k]) * stride, W.dtype.type(0)
         for u in range(n_units):
-            total += W[units[u] // FACTORS, i, units[u] % FACTORS]
+            total += W[places[u] + row]
         drive[k] = total
 
 
@@ -1119,7 +1132,8 @@ def drives_by_row(W, found, n_found, row, high, drive):
 def find_drives(weights, rules, work, n_units, found, n_found, drive):
     """Write b_i + scale * sum of W_ij over the units that are on, for every input found."""
     if n_units <= LANES:
-        drives_by_list(weights.W, found, n_found, work.units, n_units, drive)
+        flat = weights.W.reshape(weights.W.size)
+        drives_by_list(flat, weights.W.shape[2], found, n_found, work.places, n_units, drive)
     else:
         drives_by_row(weights.W, found, n_found, work.row, np.int64(used(rules)), drive)
     scale = weights.scale[0]
@@ -1169,7 +1183,7 @@ def draw_binary(key, weights, rules, work, bounds, n_units, values, cols, at):
 def draw_set(set_key, step, rules, weights, work, bounds, model, row, size):
     """Draw the vectors of a set as rows ``row`` onwards of the model's sets, and their activations and pool."""
     for s in range(size):
-        at, n_units = model.starts[row + s], list_units_on(rules, work, s)
+        at, n_units = model.starts[row + s], list_units_on(weights.W, rules, work, s)
         key = vector_key(set_key, step, INPUT, s)
         if rules.is_gaussian:
             angle = vector_key(set_key, step, INPUT_ANGLE, s)
@@ -1396,8 +1410,8 @@ def largest_batch(offsets, order, batch_size):
 def new_bounds(weights, high):
     """Return the bounds of every input's weights."""
     n_features, dtype = len(weights.b), weights.W.dtype
-    # Read in whole lanes, which may end beyond the last input.
-    whole = n_features + LANES
+    # Read 64 at a time, which may end beyond the last input.
+    whole = n_features + 64
     bounds = Bounds(
         np.zeros(whole, dtype), np.zeros(whole, dtype), np.zeros(whole, dtype), np.full(whole, -1),
         np.zeros(BLOCK, np.int32), np.zeros(BLOCK, dtype), np.zeros(BLOCK, np.float32),
@@ -1410,17 +1424,22 @@ def new_bounds(weights, high):
 def renew_bounds(weights, bounds, cols, at, n, high, now):
     """Measure the largest weight and the sum of positive weights of the inputs listed, each once a step."""
     W, last = weights.W, np.int64(high)
+    dtype = W.dtype.type
+    bits, origin = dtype(1.0 / BIT), dtype(ORIGIN)
     for k in range(at, at + n):
         i = np.int64(cols[k])
         if bounds.stamp[i] == now:
             continue
         bounds.stamp[i] = now
-        bounds.bias[i], bounds.peak[i], bounds.mass[i] = weights.b[i], 0, 0
+        bounds.peak[i], bounds.mass[i] = 0, 0
         unit = ZERO
         while unit < last:
             n_lanes = lanes_left(unit, last) // LANES
             measure_lanes(W, place_of(W, unit) + i * W.shape[2], n_lanes, bounds.peak, bounds.mass, i)
             unit += FACTORS
+        bounds.bias[i] = origin + bits * weights.b[i]
+        bounds.peak[i] *= bits
+        bounds.mass[i] *= bits
 
 
 @kernel
