@@ -234,3 +234,11 @@ def test_a_value_that_is_not_finite_is_named_by_id_and_feature():
     bags = Bags([[1.0, 2.0], [3.0, np.inf]], [0, 1, 2], ids=["a", "b"], feature_names=["x", "y"])
     with pytest.raises(ValueError, match=r"first infinity in the set at index 1 \(b\), vector 0, feature 1 \(y\)"):
         bags.check_finite()
+
+
+@pytest.mark.parametrize(("indices", "indptr"), [([0, 7], [0, 1, 2]), ([0, -1], [0, 1, 2]), ([0, 1], [0, 3, 2])])
+def test_a_sparse_matrix_whose_parts_do_not_fit_is_refused(indices, indptr):
+    X = sparse.csr_array(np.eye(2))
+    X.indices, X.indptr = np.array(indices, dtype=np.int32), np.array(indptr, dtype=np.int32)
+    with pytest.raises(ValueError, match="of a sparse matrix must"):
+        Bags(X, [0, 1, 2])

@@ -397,6 +397,7 @@ def _as_matrix(X: Any) -> Any:
         X = sparse.csr_array(X)
         if X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)
+        _refuse_broken(X)
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
@@ -407,6 +408,17 @@ def _as_matrix(X: Any) -> Any:
     if X.dtype.kind not in "fiub":
         X = _numbers_from_objects(X)
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+
+
+def _refuse_broken(X: Any) -> None:
+    """Refuse a sparse matrix whose parts do not fit: whoever trusted them would read beyond its memory."""
+    if (np.diff(X.indptr) < 0).any():
+        raise ValueError("The row pointers of a sparse matrix must not decrease.")
+    if X.nnz and not (X.indices.min() >= 0 and X.indices.max() < X.shape[1]):
+        raise ValueError(
+            f"The columns of a sparse matrix must lie between 0 and {X.shape[1] - 1}. Got {X.indices.min()} to "
+            f"{X.indices.max()}."
+        )
 
 
 def _numbers_from_objects(X: npt.NDArray[Any]) -> Floats:

@@ -173,8 +173,8 @@ class Bounds(NamedTuple):
     """The bias, the largest weight and the sum of positive weights of every input, and room for one block of inputs.
 
     The first three are in units of ``BIT``, the bias from ``ORIGIN`` on, so that a float with so many bits is the
-    exponential of the bias times 2^24; see ``find_lanes``. ``stamp`` is the last step in which an input was measured; ``found`` lists inputs, ``drive`` and ``drawn`` hold a
-    number for each of them.
+    exponential of the bias times 2^24; see ``find_lanes``. ``stamp`` is the last step in which an input was measured;
+    ``found`` lists inputs, ``drive`` and ``drawn`` hold a number for each of them.
     """
 
     bias: Array
