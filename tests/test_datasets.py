@@ -56,3 +56,9 @@ def test_the_class_can_be_learned(mail):
 def test_shapes_that_cannot_be_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         make_mail_like(**settings)
+
+
+def test_more_sets_of_the_same_problem_can_be_told_by_what_was_learned_before():
+    model = ClassSetRBM(50, max_epochs=15, random_state=0).fit(*make_mail_like(3000, n_classes=3, random_state=0))
+    assert model.score(*make_mail_like(500, n_classes=3, random_state=1)) > 0.8
+    assert model.score(*make_mail_like(500, n_classes=3, random_state=1, problem=1)) < 0.5

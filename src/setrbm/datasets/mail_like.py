@@ -25,6 +25,7 @@ def make_mail_like(
     n_features: int = N_FEATURES,
     words_per_vector: float = 80.0,
     random_state: int | None = None,
+    problem: int = 0,
 ) -> tuple[Bags, npt.NDArray[np.int64]]:
     """Make sets of sparse binary vectors: pieces of mail with pages of words.
 
@@ -40,6 +41,8 @@ def make_mail_like(
     words_per_vector : float
         The mean number of different words a page.
     random_state : int, optional
+    problem : int
+        Which words the classes use. Sets made with other random states, but the same problem, are more of the same.
 
     Returns
     -------
@@ -59,7 +62,10 @@ def make_mail_like(
     rng = np.random.default_rng(random_state)
     y = rng.permutation(np.arange(n_sets) % n_classes)
     sizes = _set_sizes(rng, n_sets, n_vectors)
-    X = _pages(rng, np.repeat(y, sizes), n_classes, n_features, words_per_vector)
+    own = np.random.default_rng(problem).integers(
+        n_features // 20, n_features, (n_classes, min(CLASS_WORDS, n_features))
+    )
+    X = _pages(rng, np.repeat(y, sizes), own, n_features, words_per_vector)
     return Bags(X, np.concatenate([[0], np.cumsum(sizes)])), y
 
 
@@ -83,15 +89,14 @@ def _set_sizes(rng: np.random.Generator, n_sets: int, n_vectors: int) -> Integer
 
 
 def _pages(
-    rng: np.random.Generator, labels: Integers, n_classes: int, n_features: int, words_per_vector: float
+    rng: np.random.Generator, labels: Integers, own: Integers, n_features: int, words_per_vector: float
 ) -> sparse.csr_array:
-    """Return one row of binary words a page."""
+    """Return one row of binary words a page; ``own`` holds the words of each class."""
     zipf = 1.0 / (np.arange(n_features) + 10.0)
     zipf /= zipf.sum()
     lengths = rng.poisson(_draws_for(zipf, words_per_vector), len(labels)).clip(1)
     page = np.repeat(np.arange(len(labels)), lengths)
     words = np.searchsorted(np.cumsum(zipf), rng.random(len(page))).clip(0, n_features - 1)
-    own = rng.integers(n_features // 20, n_features, size=(n_classes, min(CLASS_WORDS, n_features)))
     telling = rng.random(len(labels)) < TELLING_PAGES
     from_class = telling[page] & (rng.random(len(page)) < CLASS_SHARE)
     chosen = rng.integers(0, own.shape[1], int(from_class.sum()))
