@@ -14,9 +14,9 @@ SOURCE = Path(setrbm.__file__).parent
 ROOMS = [
     ["_types", "_version", "draws"],
     ["bags"],
-    ["scaling", "pooling", "shards"],
+    ["scaling", "pooling", "shards", "kernels"],
     ["energy"],
-    ["gibbs"],
+    ["gibbs", "max_out"],
     ["engines"],
     ["training"],
     ["explain"],

@@ -166,3 +166,11 @@ def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="disk full"):
         write_shards(tmp_path, bags, y)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_shard_whose_columns_lie_beyond_its_width_is_refused(tmp_path):
+    X = sparse.csr_array(np.eye(4))
+    X.indices[2] = 9
+    write_shard(tmp_path / "bad.npz", Bags._trusted(X, np.arange(5), None, None), np.arange(4))
+    with pytest.raises(ValueError, match=r"bad.npz.*columns of a sparse matrix must lie between 0 and 3. Got 0 to 9"):
+        Shards([tmp_path / "bad.npz"])

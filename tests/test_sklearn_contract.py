@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV
 from setrbm.datasets import load_musk1
-from setrbm.estimators import PerVector
+from setrbm.estimators import InputPooling, MaxOutClassifier, PerVector, SetSVC
 
 STOCHASTIC = "steps are stochastic: a weight changes one step, a repeated set makes two"
 EXPECTED = {
@@ -30,8 +30,13 @@ EXPECTED = {
         ClassSetRBM(n_hidden=20, constraint="or", pooling="soft", objective="hybrid"),
         ClassRBM(n_hidden=20),
         ClassSetRBMCV(n_hidden=10, learning_rate=(0.03, 0.1), init_scale=0.3),
+        SetSVC(),
+        SetSVC("max", spectrum="clip", probability=True),
+        InputPooling(),
+        MaxOutClassifier(n_hidden=10),
+        MaxOutClassifier("logit"),
     ],
-    expected_failed_checks=lambda estimator: EXPECTED,
+    expected_failed_checks=lambda estimator: EXPECTED if hasattr(estimator, "n_hidden") else {},
 )
 def test_estimators_keep_the_contract(estimator, check):
     check(estimator)

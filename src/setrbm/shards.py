@@ -37,6 +37,8 @@ class Shard:
     dtype: np.dtype[Any]
     is_sparse: bool
     label_counts: dict[Any, int]
+    # Size and time of the file when it was looked at.
+    stamp: tuple[int, int]
 
 
 class Shards:
@@ -82,7 +84,7 @@ class Shards:
         labels, counts = np.unique(y, return_counts=True)
         shard = Shard(
             path, first, len(bags), bags.n_vectors, bags.shape[1], bags.dtype, bags.is_sparse,
-            dict(zip(labels.tolist(), counts.tolist(), strict=True)),
+            dict(zip(labels.tolist(), counts.tolist(), strict=True)), _stamp(path),
         )  # fmt: skip
         try:
             bags.check_finite()
@@ -127,9 +129,10 @@ class Shards:
     def __iter__(self) -> Iterator[tuple[Shard, Bags, npt.NDArray[Any]]]:
         """Read the shards one after the other; each is let go when the next is asked for."""
         for shard in self.shards:
-            bags, y = self._read(shard.path)
-            if (len(bags), bags.shape[1]) != (shard.n_sets, shard.n_features):
-                raise ValueError(f"{str(shard.path)!r} changed while it was in use.")
+            if not shard.path.is_file() or _stamp(shard.path) != shard.stamp:
+                raise ValueError(f"{str(shard.path)!r} changed while it was in use. Make the Shards anew.")
+            # What was checked once need not be checked in every pass.
+            bags, y = map_shard(shard.path, trusted=True) if self._read is read_shard else self._read(shard.path)
             yield shard, bags, y
 
     def __repr__(self) -> str:
@@ -178,8 +181,18 @@ def write_shard(path: Path, bags: Bags, y: npt.NDArray[Any]) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def _stamp(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
+
+
 def read_shard(path: Path) -> tuple[Bags, npt.NDArray[Any]]:
     """Map one shard into memory; raise an error that names the file if it is missing or damaged."""
+    return map_shard(path, trusted=False)
+
+
+def map_shard(path: Path, trusted: bool) -> tuple[Bags, npt.NDArray[Any]]:
+    """Map one shard into memory, and check (unless trusted) that its parts fit together."""
     if not path.is_file():
         raise FileNotFoundError(f"There is no shard {str(path)!r}.")
     try:
@@ -191,7 +204,7 @@ def read_shard(path: Path) -> tuple[Bags, npt.NDArray[Any]]:
                 (arrays["data"], arrays["indices"], arrays["indptr"]), shape=(len(arrays["indptr"]) - 1, n_features)
             )
             X.has_canonical_format = True
-        bags = Bags(X, offsets)
+        bags = Bags._trusted(X, offsets, None, None) if trusted else Bags(X, offsets)
     except (zipfile.BadZipFile, KeyError, ValueError, OSError, struct.error) as error:
         raise ValueError(f"{str(path)!r} must be a whole shard written by write_shards. Got: {error}.") from None
     if y.shape != (len(bags),):

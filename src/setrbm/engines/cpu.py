@@ -16,7 +16,21 @@ from setrbm import draws
 from setrbm._types import Array, Floats, Integers, Mask
 from setrbm.bags import Bags
 from setrbm.energy import Params
-from setrbm.engines.kernels import FACTORS, LANES, Chain, Rates, Rules, Sets, Team, Weights, forward_sets, train
+from setrbm.engines.kernels import (
+    FACTORS,
+    LANES,
+    LOGIT,
+    MLP,
+    RBM,
+    Chain,
+    Rates,
+    Rules,
+    Sets,
+    Team,
+    Weights,
+    forward_sets,
+    train,
+)
 from setrbm.engines.protocol import (
     LabelledSets,
     Model,
@@ -127,6 +141,11 @@ def kernel_rules(spec: Spec, n_hidden: int) -> Rules:
     )
 
 
+def kernel_unit(spec: Spec) -> np.int64 | None:
+    """Return the unit of a max-out classifier as the kernels take it, None for a model of sets."""
+    return {"set": None, "rbm": RBM, "mlp": MLP, "logit": LOGIT}[spec.unit]
+
+
 def new_teams(weights: Weights, n_hidden: int, n_threads: int) -> list[Team]:
     """Return the places of the threads that train one model together: whole blocks of hidden units for each."""
     n_blocks = len(weights.W)
@@ -169,7 +188,7 @@ def together(threads: ThreadPoolExecutor | None, work: Callable[[int], None], te
 
 
 def forward_rows(
-    sets: Sets, which: npt.NDArray[np.int64], weights: Weights, rules: Rules, n_jobs: int
+    sets: Sets, which: npt.NDArray[np.int64], weights: Weights, rules: Rules, unit: np.int64 | None, n_jobs: int
 ) -> tuple[Array, Array]:
     """Return pools and free energies of the chosen sets, shared out between threads by rows."""
     pools = np.empty((len(which), rules.n_hidden), weights.W.dtype)
@@ -180,7 +199,7 @@ def forward_rows(
     bounds = np.linspace(0, len(which), n_parts + 1).astype(int)
 
     def part(low: int, high: int) -> Callable[[], None]:
-        return lambda: forward_sets(sets, which[low:high], weights, rules, pools[low:high], F[low:high])
+        return lambda: forward_sets(sets, which[low:high], weights, rules, pools[low:high], F[low:high], unit)
 
     jobs = [part(low, high) for low, high in itertools.pairwise(bounds)]
     if n_parts == 1:
@@ -198,6 +217,7 @@ class CpuSession:
         check_models(models)
         self.spec, self.models, self.n_jobs = spec, models, n_jobs
         self.rules = kernel_rules(spec, len(models[0].params.c))
+        self.unit = kernel_unit(spec)
         self.weights = [kernel_weights(model.params, spec.dtype) for model in models]
         self.remembered: list[Params | None] = [None] * len(models)
         self.chains: dict[tuple[int, int, int], Chain] = {}
@@ -235,7 +255,7 @@ class CpuSession:
         def work(me: int) -> None:
             train(
                 placed.sets, placed.labels, placed.weights, order, self.spec.batch_size, weights[me], self.rules,
-                self._rates(m), set_keys, chain, losses[me], teams[me],
+                self._rates(m), set_keys, chain, losses[me], teams[me], self.unit,
             )  # fmt: skip
 
         together(self.team, work, teams)
@@ -246,8 +266,8 @@ class CpuSession:
         return weighted_means(losses[0], losses[0], weight)[0]
 
     def _threads_worth(self, placed: Placed, order: Integers) -> int:
-        """Return how many threads pay for one model's epoch; a chain draws all inputs at once, and has one."""
-        if self.team is None or self.spec.generative:
+        """Return how many threads pay for one model's epoch; a chain and a max-out choice look at all units at once."""
+        if self.team is None or self.spec.generative or self.unit is not None:
             return 1
         n_values = len(placed.sets.values) / max(len(placed.labels), 1) * len(order)
         worth = int(n_values * self.rules.n_hidden / WORTH_A_THREAD)
@@ -289,7 +309,7 @@ class CpuSession:
         if not len(which):
             return float("nan"), float("nan")
         chosen = np.ascontiguousarray(which, dtype=np.int64)
-        _, F = forward_rows(placed.sets, chosen, self.weights[m], self.rules, n_jobs)
+        _, F = forward_rows(placed.sets, chosen, self.weights[m], self.rules, self.unit, n_jobs)
         return score_free_energies(F.astype(np.float64), placed.labels[chosen], placed.weights[chosen])
 
     def remember(self, models: Mask) -> None:
@@ -323,9 +343,8 @@ class CpuEngine:
         """Return the pooled activations and the free energies."""
         dtype = np.result_type(params.W, bags.dtype)
         rules = kernel_rules(spec, len(params.c))
-        return forward_rows(
-            kernel_sets(bags, dtype), np.arange(len(bags)), kernel_weights(params, dtype), rules, n_jobs
-        )
+        weights, everyone = kernel_weights(params, dtype), np.arange(len(bags))
+        return forward_rows(kernel_sets(bags, dtype), everyone, weights, rules, kernel_unit(spec), n_jobs)
 
 
 ENGINE = CpuEngine()

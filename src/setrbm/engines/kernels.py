@@ -64,6 +64,8 @@ ZERO = np.int64(0)
 # Bounds of hidden units are unsigned: numba would look whether a signed index counts from the end, at every step.
 NONE = np.uint64(0)
 NOBODY = np.int32(-1)
+# The units of max-out classifiers.
+RBM, MLP, LOGIT = np.int64(0), np.int64(1), np.int64(2)
 # The softplus of so many units are summed as one block: as many factors between 1 and 2 may be multiplied without
 # overflow, in float32 too, and they are whole cache lines.
 FACTORS = np.int64(64)
@@ -989,6 +991,61 @@ def normalise(logits, p):
     return peak + math.log(total)
 
 
+# --- max-out classifiers: one vector judges its set ------------------------------------------------
+
+
+@kernel
+def respond(unit, a, weights, rules, work, partial, high):
+    """Write the logits of one vector and the slopes of its hidden units; return the second logit less the first."""
+    logits, slope, one = work.logits, work.slope, work.logits.dtype.type(1)
+    if unit == RBM:
+        outer(a, weights.U, rules.n_hidden, slope, work.sums, work.products, partial, NONE, high)
+        add_logits(weights.d, partial, logits)
+    elif unit == MLP:
+        for y in range(len(logits)):
+            logits[y] = weights.d[y]
+        for j in range(rules.n_hidden):
+            on = sigmoid(a[j])
+            for y in range(len(logits)):
+                logits[y] += on * weights.U[y, j]
+                slope[y, j] = on * (one - on) * weights.U[y, j]
+    else:
+        logits[0], logits[1] = 0, a[0]
+        slope[0, 0], slope[1, 0] = 0, 1
+    return logits[1] - logits[0]
+
+
+@kernel
+def choose(unit, weights, rules, work, size, partial, high):
+    """Find the vector with the highest response, the first of equal ones; leave its activations, logits and slopes."""
+    best, highest = ZERO, respond(unit, work.a[0], weights, rules, work, partial, high)
+    for s in range(1, size):
+        response = respond(unit, work.a[s], weights, rules, work, partial, high)
+        if response > highest:
+            best, highest = s, response
+    respond(unit, work.a[best], weights, rules, work, partial, high)
+    for j in range(rules.n_hidden):
+        work.pool[j] = work.a[best, j]
+        work.winner[j] = np.int32(best)
+
+
+@kernel
+def wish_max_out(unit, rate, rules, work, label, steps, first_row):
+    """Add the step of the vector that judges the set."""
+    best = work.winner[0]
+    for y in range(len(work.p)):
+        delta = rate * (work.p[y] - work.p.dtype.type(y == label))
+        steps.d[y] += delta if unit != LOGIT else delta * 0
+        for j in range(rules.n_hidden):
+            part = delta * work.slope[y, j]
+            steps.coef[first_row + best, j] += part
+            steps.c[j] += part
+            if unit == RBM:
+                steps.U[y, j] += part
+            elif unit == MLP:
+                steps.U[y, j] += delta * sigmoid(work.pool[j])
+
+
 # --- first half of a step: what one set wishes -----------------------------------------------------
 
 
@@ -1452,11 +1509,12 @@ def new_model(n_vectors, n_features, offsets, like):
 
 
 @kernel
-def train(sets, labels, set_weights, order, batch_size, weights, rules, rates, set_keys, chain, losses, team):
+def train(sets, labels, set_weights, order, batch_size, weights, rules, rates, set_keys, chain, losses, team, unit):
     """Make one pass over the sets in this order, a step every ``batch_size`` sets; write each set's loss.
 
-    ``chain`` is None where nothing is learned generatively; the branches on it are then not even compiled. Otherwise
-    the team must be one thread. Each thread of a team has its own ``scale`` and ``d``, and writes its own losses.
+    ``chain`` is None where nothing is learned generatively, ``unit`` where it is not a max-out classifier; the branches
+    on them are then not even compiled. Otherwise the team must be one thread. Each thread of a team has its own
+    ``scale`` and ``d``, and writes its own losses.
     """
     n_features, width = weights.W.shape[1], len(weights.c)
     low, high = team.low, team.high
@@ -1478,17 +1536,22 @@ def train(sets, labels, set_weights, order, batch_size, weights, rules, rates, s
             size, label = sets.offsets[t + 1] - sets.offsets[t], labels[t]
             part = set_weights[t] / dtype.type(stop - start)
             activate_set(weights, sets, sets.offsets[t], sets.offsets[t + 1], work.a, low, high)
-            if rules.is_hard:
-                pool_hard(work.a, size, rules.is_or, work.pool, work.winner, low, high)
-            else:
-                pool_soft(work, size, rules.is_or, work.pool, low, high)
             partial = team.partial[place % 2]
-            outer(work.pool, weights.U, rules.n_hidden, work.slope, work.sums, work.products, partial, low, high)
-            if team.n > 1:
-                meet(team, place + 1)
-            add_logits(weights.d, partial, work.logits)
+            if unit is not None:
+                choose(unit, weights, rules, work, size, partial, high)
+            else:
+                if rules.is_hard:
+                    pool_hard(work.a, size, rules.is_or, work.pool, work.winner, low, high)
+                else:
+                    pool_soft(work, size, rules.is_or, work.pool, low, high)
+                outer(work.pool, weights.U, rules.n_hidden, work.slope, work.sums, work.products, partial, low, high)
+                if team.n > 1:
+                    meet(team, place + 1)
+                add_logits(weights.d, partial, work.logits)
             losses[place] = normalise(work.logits, work.p) - work.logits[label]
-            if rules.discriminative:
+            if unit is not None:
+                wish_max_out(unit, rates.discriminative * part, rules, work, label, steps, row)
+            elif rules.discriminative:
                 wish_discriminative(rates.discriminative * part, rules, work, size, label, steps, row, low, high)
             if chain is not None:
                 wish_generative(
@@ -1507,7 +1570,7 @@ def train(sets, labels, set_weights, order, batch_size, weights, rules, rates, s
 
 
 @kernel
-def forward_sets(sets, which, weights, rules, pools, F):
+def forward_sets(sets, which, weights, rules, pools, F, unit):
     """Write the pooled activations and free energies of the chosen sets, one row each."""
     _, largest = largest_batch(sets.offsets, which, 1)
     width, n_classes = len(weights.c), len(weights.d)
@@ -1517,12 +1580,15 @@ def forward_sets(sets, which, weights, rules, pools, F):
     for row in range(len(which)):
         first, last = sets.offsets[which[row]], sets.offsets[which[row] + 1]
         activate_set(weights, sets, first, last, work.a, NONE, every)
-        if rules.is_hard:
-            pool_hard(work.a, last - first, rules.is_or, work.pool, work.winner, NONE, every)
+        if unit is not None:
+            choose(unit, weights, rules, work, last - first, partial, every)
         else:
-            pool_soft(work, last - first, rules.is_or, work.pool, NONE, every)
-        outer(work.pool, weights.U, rules.n_hidden, work.slope, work.sums, work.products, partial, NONE, every)
-        add_logits(weights.d, partial, work.logits)
+            if rules.is_hard:
+                pool_hard(work.a, last - first, rules.is_or, work.pool, work.winner, NONE, every)
+            else:
+                pool_soft(work, last - first, rules.is_or, work.pool, NONE, every)
+            outer(work.pool, weights.U, rules.n_hidden, work.slope, work.sums, work.products, partial, NONE, every)
+            add_logits(weights.d, partial, work.logits)
         for j in range(rules.n_hidden):
             pools[row, j] = work.pool[j]
         for y in range(len(work.logits)):

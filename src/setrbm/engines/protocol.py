@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from setrbm._types import Array, Constraint, Floats, Integers, Mask, Pooling, Visible
+from setrbm._types import Array, Constraint, Floats, Integers, Mask, Pooling, Unit, Visible
 from setrbm.bags import Bags
 from setrbm.energy import Params, log_posterior
 
@@ -29,6 +29,8 @@ class Spec:
     persistent: bool = False
     batch_size: int = 1
     dtype: str = "float64"
+    # "set" is the ClassSetRBM; any other is a max-out classifier, which has neither constraint nor pooling.
+    unit: Unit = "set"
 
 
 @dataclass(frozen=True)

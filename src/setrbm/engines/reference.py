@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from setrbm import max_out
 from setrbm._types import Array, Floats, Integers, Mask
 from setrbm.bags import Bags
 from setrbm.draws import ChainDraws
@@ -66,9 +67,11 @@ class ReferenceSession:
 
     def _discriminative(self, sets: LabelledSets, t: int, params: Params) -> tuple[float, Params]:
         X = sets.bags[t]
-        loss, gradient = loss_and_gradient(
-            X, _whole(X), sets.y[[t]], sets.weight[[t]], params, self.spec.constraint, self.spec.pooling
-        )
+        one = (X, _whole(X), sets.y[[t]], sets.weight[[t]], params)
+        if self.spec.unit == "set":
+            loss, gradient = loss_and_gradient(*one, self.spec.constraint, self.spec.pooling)
+        else:
+            loss, gradient = max_out.loss_and_gradient(*one, self.spec.unit)
         return float(loss[0]), gradient
 
     def _generative(self, m: int, sets: LabelledSets, t: int, params: Params, epoch: int) -> Params:
@@ -109,6 +112,9 @@ def _whole(X: Array) -> Integers:
 
 def forward(params: Params, bags: Bags, spec: Spec) -> tuple[Array, Array]:
     """Return the pooled activations and the free energies of all sets."""
+    if spec.unit != "set":
+        _, a, logits = max_out.chosen_activations(bags.X, bags.offsets, params, spec.unit)
+        return a, -logits
     pool, _ = set_pool(activations(bags.X, params), bags.offsets, spec.constraint, spec.pooling)
     return pool, free_energy_of_pool(pool, params)
 

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from setrbm import draws, energy, gibbs, persistence
-from setrbm._types import Array
+from setrbm._types import Array, Unit
 from setrbm._version import __version__
 from setrbm.bags import Bags
 from setrbm.energy import Params
@@ -28,12 +28,16 @@ from setrbm.shards import Shards
 from setrbm.training import HISTORY, Outcome
 
 
-class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
-    """Prediction, explanation and files for every RBM; subclasses declare their constructor and ``fit``."""
+class BaseSetClassifier(ClassifierMixin, BaseEstimator):
+    """Prediction and files for all that is trained by the engines; subclasses declare constructor and ``fit``."""
 
     letters: ClassVar[tuple[str, ...]] = ("W", "U", "b", "c", "d")
     # The settings that may be lists of values to choose from.
     CHOOSABLE: ClassVar[tuple[str, ...]] = ()
+    # The settings that a class has fixed, and its constructor does not take.
+    FIXED: ClassVar[tuple[str, ...]] = ("unit",)
+    UNITS: ClassVar[tuple[str, ...]] = ("set",)
+    unit: Unit = "set"
 
     # Set by fit.
     classes_: Array
@@ -81,9 +85,12 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
             return None
         return Scaling(self.scale_low_, self.scale_factor_, self.scale_floor_)
 
-    def _bags(self, X: Any, reset: bool) -> Bags:
+    def _check_classes(self, classes: Array) -> None:
+        """Refuse classes the model cannot tell apart."""
+
+    def _bags(self, X: Any, reset: bool, finite: bool = True) -> Bags:
         """Return what a user hands over as bags; a model of single vectors narrows this."""
-        return as_bags(self, X, reset=reset)
+        return as_bags(self, X, reset=reset, finite=finite)
 
     def _scaled(self, bags: Bags) -> Bags:
         scaling = self._scaling()
@@ -99,7 +106,7 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
     def _forward(self, bags: Bags) -> tuple[Array, Array]:
         """Return pools and free energies of scaled bags."""
         settings = self._resolved()
-        spec = Spec(settings.constraint, settings.pooling)
+        spec = Spec(settings.constraint, settings.pooling, unit=settings.unit)
         return get_engine(self.engine).forward(self._params(), bags, spec, as_threads(self.n_jobs))
 
     def _forward_all(self, X: Any, part: int) -> Array:
@@ -108,13 +115,9 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
             return np.concatenate([self._forward(self._input(bags))[part] for _, bags, _ in X])
         return self._forward(self._input(X))[part]
 
-    def free_energy(self, X: Any) -> Array:
-        """Return the paper's F(X, y), of shape (n_sets, n_classes); the posterior is the softmax of -F."""
-        return self._forward_all(X, 1)
-
     def predict_log_proba(self, X: Any) -> Array:
         """Return log p(y | X), of shape (n_sets, n_classes)."""
-        return energy.log_posterior(self.free_energy(X))
+        return energy.log_posterior(self._forward_all(X, 1))
 
     def predict_proba(self, X: Any) -> Array:
         """Return p(y | X), of shape (n_sets, n_classes): exact if the pooling is soft, the paper's estimate if hard."""
@@ -122,8 +125,79 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the most probable class of each set."""
-        codes = (-self.free_energy(X)).argmax(axis=1)
+        codes = (-self._forward_all(X, 1)).argmax(axis=1)
         return np.asarray(self.classes_[codes])
+
+    # --- files ---
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one file, which ``setrbm.load`` reads; see ``setrbm.persistence``."""
+        check_is_fitted(self, "W_")
+        arrays = {letter: np.asarray(getattr(self, f"{letter}_")) for letter in self.letters}
+        scaling = self._scaling()
+        if scaling is not None:
+            arrays |= {"scale_low": scaling.low, "scale_factor": scaling.factor}
+        names = getattr(self, "feature_names_in_", None)
+        description = {
+            "version": __version__,
+            "numpy": np.__version__,
+            "scikit_learn": sklearn.__version__,
+            "settings": persistence.to_json(self.get_params(deep=False)),
+            "classes": persistence.encode_labels(self.classes_),
+            "feature_names": None if names is None else list(names),
+            "scale_floor": None if scaling is None else scaling.floor,
+            "history": persistence.to_json(self.history_),
+            "seed": self.seed_,
+            "n_epochs": self.n_epochs_,
+            "best_epoch": self.best_epoch_,
+            **self._describe(),
+        }
+        persistence.write(path, persistence.ModelFile(type(self).__name__, description, arrays))
+
+    @classmethod
+    def _from_file(cls, model: persistence.ModelFile) -> Self:
+        """Return the fitted estimator a model file describes."""
+        described = model.description
+        estimator = cls(**persistence.from_json(described["settings"]))
+        check_settings(estimator)
+        estimator.classes_ = persistence.decode_labels(described["classes"])
+        n_features, n_hidden = int(model.arrays["b"].shape[0]), int(model.arrays["c"].shape[0])
+        estimator.n_features_in_ = n_features
+        shapes = letter_shapes(n_hidden, n_features, len(estimator.classes_))
+        if described["feature_names"] is not None:
+            estimator.feature_names_in_ = as_names(described["feature_names"], n_features)
+        if described["scale_floor"] is not None:
+            shapes |= {"scale_low": (n_features,), "scale_factor": (n_features,)}
+            estimator.scale_low_, estimator.scale_factor_ = model.arrays["scale_low"], model.arrays["scale_factor"]
+            estimator.scale_floor_ = float(described["scale_floor"])
+        persistence.check_arrays(model.arrays, shapes)
+        estimator._restore(described)
+        estimator.history_ = persistence.from_json(described["history"])
+        estimator.seed_ = int(described["seed"])
+        estimator.n_epochs_, estimator.best_epoch_ = int(described["n_epochs"]), int(described["best_epoch"])
+        for letter in cls.letters:
+            setattr(estimator, f"{letter}_", _as_trained(model.arrays[letter]))
+        return estimator
+
+    def _describe(self) -> dict[str, Any]:
+        """Return what a subclass has to add to the description."""
+        return {}
+
+    def _restore(self, description: dict[str, Any]) -> None:
+        """Take back what ``_describe`` added."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSetClassifier):
+    """What the RBMs of sets know beside their predictions: energies, features, samples, explanations."""
+
+    def free_energy(self, X: Any) -> Array:
+        """Return the paper's F(X, y), of shape (n_sets, n_classes); the posterior is the softmax of -F."""
+        return self._forward_all(X, 1)
 
     def transform(self, X: Any) -> Array:
         """Return the pooled hidden activations, of shape (n_sets, n_hidden)."""
@@ -205,71 +279,12 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         names = getattr(self, "feature_names_in_", bags.feature_names)
         return Explanation(self.classes_[codes], *parts, bags.offsets, bags.ids, names)
 
-    # --- files ---
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file, which ``setrbm.load`` reads; see ``setrbm.persistence``."""
-        check_is_fitted(self, "W_")
-        arrays = {letter: np.asarray(getattr(self, f"{letter}_")) for letter in self.letters}
-        scaling = self._scaling()
-        if scaling is not None:
-            arrays |= {"scale_low": scaling.low, "scale_factor": scaling.factor}
-        names = getattr(self, "feature_names_in_", None)
-        description = {
-            "version": __version__,
-            "numpy": np.__version__,
-            "scikit_learn": sklearn.__version__,
-            "settings": persistence.to_json(self.get_params(deep=False)),
-            "classes": persistence.encode_labels(self.classes_),
-            "feature_names": None if names is None else list(names),
-            "scale_floor": None if scaling is None else scaling.floor,
-            "history": persistence.to_json(self.history_),
-            "seed": self.seed_,
-            "n_epochs": self.n_epochs_,
-            "best_epoch": self.best_epoch_,
-            **self._describe(),
-        }
-        persistence.write(path, persistence.ModelFile(type(self).__name__, description, arrays))
-
-    @classmethod
-    def _from_file(cls, model: persistence.ModelFile) -> Self:
-        """Return the fitted estimator a model file describes."""
-        described = model.description
-        estimator = cls(**persistence.from_json(described["settings"]))
-        check_settings(estimator)
-        estimator.classes_ = persistence.decode_labels(described["classes"])
-        n_features, n_hidden = int(model.arrays["b"].shape[0]), int(model.arrays["c"].shape[0])
-        estimator.n_features_in_ = n_features
-        shapes = letter_shapes(n_hidden, n_features, len(estimator.classes_))
-        if described["feature_names"] is not None:
-            estimator.feature_names_in_ = as_names(described["feature_names"], n_features)
-        if described["scale_floor"] is not None:
-            shapes |= {"scale_low": (n_features,), "scale_factor": (n_features,)}
-            estimator.scale_low_, estimator.scale_factor_ = model.arrays["scale_low"], model.arrays["scale_factor"]
-            estimator.scale_floor_ = float(described["scale_floor"])
-        persistence.check_arrays(model.arrays, shapes)
-        estimator._restore(described)
-        estimator.history_ = persistence.from_json(described["history"])
-        estimator.seed_ = int(described["seed"])
-        estimator.n_epochs_, estimator.best_epoch_ = int(described["n_epochs"]), int(described["best_epoch"])
-        for letter in cls.letters:
-            setattr(estimator, f"{letter}_", _as_trained(model.arrays[letter]))
-        return estimator
-
-    def _describe(self) -> dict[str, Any]:
-        """Return what a subclass has to add to the description."""
-        return {}
-
-    def _restore(self, description: dict[str, Any]) -> None:
-        """Take back what ``_describe`` added."""
-
     @property
     def _n_features_out(self) -> int:
         return len(self.c_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

@@ -32,7 +32,7 @@ def check_settings(estimator: Any) -> None:
             raise ValueError(f"{name} must offer at least one value to choose from. Got none.")
         return choices
 
-    for name, allowed in CHOICES.items():
+    for name, allowed in (CHOICES | {"unit": estimator.UNITS}).items():
         for value in values(name):
             if not isinstance(value, str | None) or value not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}. Got {value!r}.")

@@ -18,7 +18,7 @@ from setrbm.bags import Bags
 from setrbm.energy import Params
 from setrbm.engines import get_engine
 from setrbm.engines.protocol import Engine, LabelledSets, Model, Spec
-from setrbm.estimators._base import BaseSetRBM
+from setrbm.estimators._base import BaseSetClassifier
 from setrbm.estimators._checks import check_settings, choices_of
 from setrbm.estimators._inputs import as_codes, as_threads, as_weights, unchanged_on_error
 from setrbm.scaling import Scaling, feature_range, squeezed_features
@@ -40,11 +40,14 @@ from setrbm.training import (
 progress_report: ContextVar[Report | None] = ContextVar("progress_report", default=None)
 
 
-def prepare(estimator: BaseSetRBM, X: Any, y: Any, sample_weight: Any, warm: bool = False) -> tuple[LabelledSets, int]:
+def prepare(
+    estimator: BaseSetClassifier, X: Any, y: Any, sample_weight: Any, warm: bool = False
+) -> tuple[LabelledSets, int]:
     """Check everything, set classes and scaling (unless warm), and return the scaled labelled sets and the seed."""
     check_settings(estimator)
     bags = estimator._bags(X, reset=not warm)
     classes, codes = as_codes(bags, y, estimator.classes_ if warm else None)
+    estimator._check_classes(classes)
     sets = weighted_sets(bags, codes, as_weights(bags, y, sample_weight, estimator.class_weight))
     if (n_classes := len(np.unique(sets.y))) < 2:
         raise ValueError(
@@ -68,7 +71,7 @@ def weighted_sets(bags: Bags, codes: Integers, weight: Floats) -> LabelledSets:
     return LabelledSets(bags[kept], codes[kept], weight[kept])
 
 
-def scaled_sets(estimator: BaseSetRBM, sets: LabelledSets) -> LabelledSets:
+def scaled_sets(estimator: BaseSetClassifier, sets: LabelledSets) -> LabelledSets:
     """Return the sets as the model sees them, checked."""
     bags = estimator._scaled(sets.bags)
     check_visible(estimator, bags)
@@ -114,6 +117,7 @@ def spec_of(settings: Any, dtype: np.dtype[Any]) -> Spec:
         persistent=bool(settings.persistent),
         batch_size=int(settings.batch_size),
         dtype=dtype.name,
+        unit=settings.unit,
     )
 
 
@@ -123,9 +127,14 @@ def model_of(settings: Any, params: Params, seed: int) -> Model:
     return Model(params, seed, rate, generative_rate, float(settings.weight_decay))
 
 
+def hidden_units(settings: Any) -> int:
+    """Return the number of hidden units; logistic regression is one, without an outer layer."""
+    return 1 if settings.unit == "logit" else int(settings.n_hidden)
+
+
 def start_of(settings: Any, parts: Iterable[Bags], n_features: int, n_classes: int, seed: int, dtype: Any) -> Params:
     """Return random start parameters; a generative model's input biases start at the inputs' means."""
-    params = initial_params(n_features, settings.n_hidden, n_classes, settings.init_scale, seed, dtype)
+    params = initial_params(n_features, hidden_units(settings), n_classes, settings.init_scale, seed, dtype)
     if settings.objective != "discriminative":
         total, n_vectors = np.zeros(n_features), 0
         for bags in parts:
@@ -144,7 +153,7 @@ def _log_odds(mean: Floats, n_vectors: int) -> Floats:
 
 
 def train_side_by_side(
-    estimator: BaseSetRBM,
+    estimator: BaseSetClassifier,
     spec: Spec,
     models: Sequence[Model],
     sets: LabelledSets,
@@ -164,7 +173,7 @@ def train_side_by_side(
 
 
 def supervised(
-    estimator: BaseSetRBM, schedule: Schedule, work: Callable[[Engine, int, Report | None], list[Outcome]]
+    estimator: BaseSetClassifier, schedule: Schedule, work: Callable[[Engine, int, Report | None], list[Outcome]]
 ) -> list[Outcome]:
     """Run a training with the estimator's engine, threads and progress; say so if it was interrupted."""
     report = progress_report.get() or progress_printer(estimator.verbose, type(estimator).__name__)
@@ -209,7 +218,7 @@ def warn_if_worse_than_guessing(settings: Any, outcome: Outcome, n_classes: int)
         )
 
 
-class TrainableRBM(BaseSetRBM):
+class Trainable(BaseSetClassifier):
     """``fit`` and ``partial_fit`` of one model with given settings."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -234,7 +243,7 @@ class TrainableRBM(BaseSetRBM):
             return self._fit_stream(X, y, sample_weight)
         with unchanged_on_error(self):
             warm = self.warm_start and hasattr(self, "W_")
-            if warm and len(self.c_) != self.n_hidden:
+            if warm and len(self.c_) != hidden_units(self):
                 raise ValueError(
                     f"warm_start goes on with the {len(self.c_)} hidden units fitted. Got n_hidden={self.n_hidden}. "
                     "Set warm_start=False to begin anew."
@@ -312,6 +321,7 @@ class TrainableRBM(BaseSetRBM):
         self.classes_ = np.unique(classes)
         if len(self.classes_) < 2:
             raise ValueError(f"classes must name at least two classes. Got {self.classes_.tolist()}.")
+        self._check_classes(self.classes_)
 
     def _begin_parts(self, bags: Bags) -> None:
         """Set what the first part decides: scaling and seed."""
@@ -360,7 +370,7 @@ class TrainableRBM(BaseSetRBM):
         return self
 
 
-def labelled_stream(estimator: BaseSetRBM, shards: Shards, again: bool) -> Callable[[], Iterator[LabelledSets]]:
+def labelled_stream(estimator: BaseSetClassifier, shards: Shards, again: bool) -> Callable[[], Iterator[LabelledSets]]:
     """Return what begins a pass over shards: scaled sets with class codes and weights.
 
     Classes, features and scaling are set from the shards, or (again) held against those already fitted.
@@ -371,6 +381,7 @@ def labelled_stream(estimator: BaseSetRBM, shards: Shards, again: bool) -> Calla
         estimator.classes_ = shards.classes
         if len(estimator.classes_) < 2:
             raise ValueError(f"y must hold at least two classes. Got 1 class: {estimator.classes_[0]!s}.")
+        estimator._check_classes(estimator.classes_)
         ranges = [feature_range(bags) for _, bags, _ in shards] if estimator.scale == "auto" else []
         is_sparse = shards.shards[0].is_sparse
         estimator._set_scaling(Scaling.from_ranges(ranges, is_sparse) if ranges else None)
@@ -378,7 +389,8 @@ def labelled_stream(estimator: BaseSetRBM, shards: Shards, again: bool) -> Calla
 
     def stream() -> Iterator[LabelledSets]:
         for shard, bags, y in shards:
-            bags = estimator._scaled(estimator._bags(bags, reset=False))
+            # Shards look at every value when they are made.
+            bags = estimator._scaled(estimator._bags(bags, reset=False, finite=False))
             check_visible(estimator, bags)
             _, codes = as_codes(bags, y, estimator.classes_)
             yield LabelledSets(bags, codes, of_class[codes], shard.first)
@@ -386,7 +398,7 @@ def labelled_stream(estimator: BaseSetRBM, shards: Shards, again: bool) -> Calla
     return stream
 
 
-def class_weights(estimator: BaseSetRBM, shards: Shards) -> Floats:
+def class_weights(estimator: BaseSetClassifier, shards: Shards) -> Floats:
     """Return the weight of each class."""
     counts = [shards.label_counts.get(label, 0) for label in estimator.classes_.tolist()]
     if isinstance(estimator.class_weight, dict):

@@ -6,11 +6,14 @@ import os
 from typing import Any
 
 from setrbm import persistence
-from setrbm.estimators._base import BaseSetRBM
+from setrbm.estimators._base import BaseSetClassifier
 from setrbm.estimators.class_rbm import ClassRBM
 from setrbm.estimators.class_set_rbm import ClassSetRBM, ClassSetRBMCV
+from setrbm.estimators.max_out import MaxOutClassifier, MaxOutClassifierCV
 
-KINDS: dict[str, type[BaseSetRBM]] = {kind.__name__: kind for kind in (ClassRBM, ClassSetRBM, ClassSetRBMCV)}
+KINDS: dict[str, type[BaseSetClassifier]] = {
+    kind.__name__: kind for kind in (ClassRBM, ClassSetRBM, ClassSetRBMCV, MaxOutClassifier, MaxOutClassifierCV)
+}
 
 
 def load(path: str | os.PathLike[str]) -> Any:

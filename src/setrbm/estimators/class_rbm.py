@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from setrbm.bags import Bags
-from setrbm.estimators._fitting import TrainableRBM
+from setrbm.estimators._base import BaseSetRBM
+from setrbm.estimators._fitting import Trainable
 
 
-class ClassRBM(TrainableRBM):
+class ClassRBM(Trainable, BaseSetRBM):
     r"""Classification of vectors by a restricted Boltzmann machine: the case of sets of one vector.
 
     .. math:: p(y \mid x) = \mathrm{softmax}_y\Big(d_y + \sum_j \mathrm{softplus}(c_j + W_j \cdot x + U_{jy})\Big)
@@ -77,8 +78,8 @@ class ClassRBM(TrainableRBM):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _bags(self, X: Any, reset: bool) -> Bags:
-        bags = super()._bags(X, reset)
+    def _bags(self, X: Any, reset: bool, finite: bool = True) -> Bags:
+        bags = super()._bags(X, reset, finite)
         if (bags.sizes > 1).any():
             at = int((bags.sizes > 1).argmax())
             raise ValueError(

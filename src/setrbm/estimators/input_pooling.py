@@ -1,0 +1,215 @@
+"""InputPooling: a set becomes one vector of statistics of its vectors."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from setrbm._types import Array, Integers
+from setrbm.bags import Bags
+from setrbm.estimators._inputs import as_bags, unchanged_on_error
+
+
+class InputPooling(TransformerMixin, BaseEstimator):
+    """Turn each set into one vector: statistics of its vectors, feature by feature.
+
+    With the default statistics and a ``ClassRBM`` it is the paper's ClassRBM-poolIn; anything of scikit-learn's can
+    follow it.
+
+    Parameters
+    ----------
+    statistics : sequence of {"max", "min", "mean", "sum", "std", "logsumexp", "size"}
+        What to put side by side, in this order. "size" is one column, the number of vectors of the set.
+
+    Notes
+    -----
+    Sparse sets give a sparse matrix, since statistics of zeros are zero; only "logsumexp" of zeros is not, and makes
+    the result dense.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from setrbm import ClassRBM
+    >>> from setrbm.datasets import load_musk1
+    >>> from setrbm.estimators import InputPooling
+    >>> bags, y = load_musk1()
+    >>> InputPooling().fit_transform(bags).shape
+    (92, 498)
+    >>> model = make_pipeline(InputPooling(), ClassRBM(random_state=0)).fit(bags[:80], y[:80])
+    >>> model.predict(bags[80:]).shape
+    (12,)
+    """
+
+    def __init__(self, statistics: Any = ("max", "min", "mean")) -> None:
+        self.statistics = statistics
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Check the statistics and note the number of features.
+
+        Parameters
+        ----------
+        X : Bags, list of matrices, 3-D array, or matrix (each row a set of one)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_error(self):
+            self._check_statistics()
+            as_bags(self, X, reset=True)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return one row a set, dense or (for sparse sets) CSR."""
+        check_is_fitted(self, "n_features_in_")
+        bags = as_bags(self, X, reset=False)
+        pooled = Sparse(bags) if bags.is_sparse else Dense(bags)
+        parts = [getattr(pooled, name)() for name in self._check_statistics()]
+        if all(sparse.issparse(part) for part in parts):
+            return sparse.csr_array(sparse.hstack(parts, format="csr"))
+        return np.hstack([part.toarray() if sparse.issparse(part) else part for part in parts])
+
+    def _check_statistics(self) -> list[str]:
+        names = [self.statistics] if isinstance(self.statistics, str) else list(self.statistics)
+        if not names or (odd := [name for name in names if name not in STATISTICS]):
+            got = repr(odd[0]) if names else "none"
+            raise ValueError(f"statistics must be some of {', '.join(map(repr, STATISTICS))}. Got {got}.")
+        return names
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Return names such as ``max_x0``, one a column."""
+        check_is_fitted(self, "n_features_in_")
+        known = getattr(self, "feature_names_in_", None)
+        if input_features is None:
+            input_features = [f"x{i}" for i in range(self.n_features_in_)] if known is None else known
+        elif len(input_features) != self.n_features_in_:
+            raise ValueError(f"input_features should have length equal to number of features ({self.n_features_in_}).")
+        elif known is not None and list(known) != list(input_features):
+            raise ValueError("input_features is not equal to feature_names_in_.")
+        names = [
+            name if name == "size" else f"{name}_{feature}"
+            for name in self._check_statistics()
+            for feature in (["set"] if name == "size" else input_features)
+        ]
+        return np.array(names, dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+STATISTICS = ("max", "min", "mean", "sum", "std", "logsumexp", "size")
+
+
+class Dense:
+    """The statistics of dense sets, each of shape (n_sets, n_features)."""
+
+    def __init__(self, bags: Bags) -> None:
+        self.bags, self.starts = bags, bags.offsets[:-1]
+        self.sizes = bags.sizes.astype(bags.dtype)[:, np.newaxis]
+
+    def max(self) -> Array:
+        """Return the largest value in every set."""
+        return np.asarray(np.maximum.reduceat(self.bags.X, self.starts))
+
+    def min(self) -> Array:
+        """Return the least value in every set."""
+        return np.asarray(np.minimum.reduceat(self.bags.X, self.starts))
+
+    def sum(self) -> Array:
+        """Return the sum in every set."""
+        return np.asarray(np.add.reduceat(self.bags.X, self.starts))
+
+    def mean(self) -> Array:
+        """Return the mean in every set."""
+        return np.asarray(self.sum() / self.sizes)
+
+    def std(self) -> Array:
+        """Return the standard deviation in every set."""
+        # Around the mean, not from the sum of squares, which loses all digits far from the origin.
+        centred = self.bags.X - np.repeat(self.mean(), self.bags.sizes, axis=0)
+        return np.asarray(np.sqrt(np.add.reduceat(centred * centred, self.starts) / self.sizes))
+
+    def logsumexp(self) -> Array:
+        """Return the log of the sum of exponentials in every set."""
+        peak = self.max()
+        scaled = np.exp(self.bags.X - np.repeat(peak, self.bags.sizes, axis=0))
+        return np.asarray(peak + np.log(np.add.reduceat(scaled, self.starts)))
+
+    def size(self) -> Array:
+        """Return the number of vectors in every set."""
+        return self.sizes
+
+
+class Sparse:
+    """The statistics of sparse sets, CSR of shape (n_sets, n_features).
+
+    The stored values are brought in order of set and feature; each statistic is then one number for every pair that
+    has any, and what is not stored counts as zeros.
+    """
+
+    def __init__(self, bags: Bags) -> None:
+        self.bags, X = bags, bags.X
+        sets = np.repeat(np.repeat(np.arange(len(bags)), bags.sizes), np.diff(X.indptr))
+        pairs = sets * np.int64(X.shape[1]) + X.indices
+        order = np.argsort(pairs, kind="stable")
+        self.values, pairs = X.data[order], pairs[order]
+        self.starts = np.flatnonzero(np.concatenate([[True], pairs[1:] != pairs[:-1]])) if len(pairs) else order
+        self.sets, self.columns = np.divmod(pairs[self.starts], X.shape[1])
+        self.n_stored = np.diff(np.append(self.starts, len(pairs)))
+        self.sizes = bags.sizes[self.sets].astype(bags.dtype)
+
+    def _reduced(self, function: np.ufunc, values: Array) -> Array:
+        return np.asarray(function.reduceat(values, self.starts)) if len(values) else values
+
+    def _matrix(self, values: Array) -> sparse.csr_array:
+        indptr: Integers = np.searchsorted(self.sets, np.arange(len(self.bags) + 1))
+        matrix = sparse.csr_array((values, self.columns, indptr), shape=self.bags.shape, dtype=self.bags.dtype)
+        matrix.eliminate_zeros()
+        return matrix
+
+    def _extreme(self, function: Any) -> sparse.csr_array:
+        stored = self._reduced(function, self.values)
+        return self._matrix(np.where(self.n_stored < self.sizes, function(stored, 0), stored))
+
+    def max(self) -> sparse.csr_array:
+        """Return the largest value in every set."""
+        return self._extreme(np.maximum)
+
+    def min(self) -> sparse.csr_array:
+        """Return the least value in every set."""
+        return self._extreme(np.minimum)
+
+    def sum(self) -> sparse.csr_array:
+        """Return the sum in every set."""
+        return self._matrix(self._reduced(np.add, self.values))
+
+    def mean(self) -> sparse.csr_array:
+        """Return the mean in every set."""
+        return self._matrix(self._reduced(np.add, self.values) / self.sizes)
+
+    def std(self) -> sparse.csr_array:
+        """Return the standard deviation in every set."""
+        mean = self._reduced(np.add, self.values) / self.sizes
+        centred = self.values - np.repeat(mean, self.n_stored)
+        squares = self._reduced(np.add, centred * centred) + (self.sizes - self.n_stored) * mean * mean
+        return self._matrix(np.sqrt(squares / self.sizes))
+
+    def logsumexp(self) -> Array:
+        """Return the log of the sum of exponentials in every set."""
+        result = np.repeat(np.log(self.bags.sizes.astype(self.bags.dtype))[:, np.newaxis], self.bags.shape[1], axis=1)
+        peak = np.maximum(self._reduced(np.maximum, self.values), 0)
+        scaled = self._reduced(np.add, np.exp(self.values - np.repeat(peak, self.n_stored)))
+        result[self.sets, self.columns] = peak + np.log(scaled + (self.sizes - self.n_stored) * np.exp(-peak))
+        return result
+
+    def size(self) -> sparse.csr_array:
+        """Return the number of vectors in every set."""
+        return sparse.csr_array(self.bags.sizes.astype(self.bags.dtype)[:, np.newaxis])

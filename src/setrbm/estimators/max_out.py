@@ -1,0 +1,184 @@
+"""MaxOutClassifier: a set is judged by its vector with the highest response."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from setrbm import max_out
+from setrbm._types import Array, Criterion, Integers
+from setrbm.estimators._base import BaseSetClassifier
+from setrbm.estimators._choosing import Choosing
+from setrbm.estimators._fitting import Trainable
+
+
+class _MaxOut(BaseSetClassifier):
+    """What both max-out estimators share: two classes, and no generative part."""
+
+    UNITS: ClassVar[tuple[str, ...]] = ("rbm", "mlp", "logit")
+    FIXED: ClassVar[tuple[str, ...]] = (
+        "constraint", "pooling", "objective", "generative_learning_rate", "visible", "cd_steps", "persistent",
+    )  # fmt: skip
+    constraint, pooling, objective, visible = "xor", "hard", "discriminative", "binary"
+    generative_learning_rate, cd_steps, persistent = 1.0, 1, False
+
+    def _check_classes(self, classes: Array) -> None:
+        if len(classes) > 2:
+            raise ValueError(
+                f"{type(self).__name__} must have two classes: the highest response says nothing between more. Got "
+                f"{len(classes)} classes. Only binary classification is supported. Use ClassSetRBM, SetSVC, or "
+                "InputPooling before any classifier of vectors."
+            )
+
+    def deciding_vectors(self, X: Any) -> Integers:
+        """Return for each set the number, within it, of the vector that judges it."""
+        bags = self._input(X)
+        rows, _, _ = max_out.chosen_activations(bags.X, bags.offsets, self._params(), self._resolved().unit)
+        return np.asarray(rows - bags.offsets[:-1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+class MaxOutClassifier(_MaxOut, Trainable):
+    """Classification of sets by the one vector that responds most, for two classes.
+
+    The model of a vector is trained, set by set, on the vector that at that moment speaks most for the second class:
+    the baselines ClassRBM-maxOut, MLP-maxOut and Logit-maxOut of the paper.
+
+    Parameters
+    ----------
+    unit : {"rbm", "mlp", "logit"}
+        The model of a vector: a ClassRBM, a perceptron with one hidden layer of logistic units, or logistic regression.
+    n_hidden : int
+        Hidden units; logistic regression has none.
+    learning_rate, max_epochs, early_stopping, validation_fraction, patience, stopping, batch_size, weight_decay, \
+init_scale, scale, class_weight, engine, n_jobs, warm_start, random_state, verbose : as for ClassSetRBM
+
+    Attributes
+    ----------
+    classes_, history_, best_epoch_, n_epochs_ : as for ClassSetRBM
+    W_, U_, c_, d_ : ndarray
+        The parameters of the unit; logistic regression is ``W_[0] @ x + c_[0]``.
+
+    Examples
+    --------
+    >>> from setrbm.datasets import load_musk1
+    >>> from setrbm.estimators import MaxOutClassifier
+    >>> bags, y = load_musk1()
+    >>> model = MaxOutClassifier("mlp", random_state=0).fit(bags[:80], y[:80])
+    >>> model.predict_proba(bags[80:]).shape, model.deciding_vectors(bags[80:]).shape
+    ((12, 2), (12,))
+    """
+
+    def __init__(
+        self,
+        unit: Any = "rbm",
+        *,
+        n_hidden: Any = 100,
+        learning_rate: Any = 0.05,
+        max_epochs: int = 300,
+        early_stopping: bool = True,
+        validation_fraction: float = 0.2,
+        patience: int | None = 50,
+        stopping: Criterion = "likelihood",
+        batch_size: Any = 1,
+        weight_decay: Any = 0.001,
+        init_scale: Any = 0.3,
+        scale: str | None = "auto",
+        class_weight: Any = None,
+        engine: str = "auto",
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.unit = unit
+        self.n_hidden = n_hidden
+        self.learning_rate = learning_rate
+        self.max_epochs = max_epochs
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.stopping = stopping
+        self.batch_size = batch_size
+        self.weight_decay = weight_decay
+        self.init_scale = init_scale
+        self.scale = scale
+        self.class_weight = class_weight
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class MaxOutClassifierCV(_MaxOut, Choosing):
+    """MaxOutClassifier that chooses its settings on held-out training sets, then learns from all of them.
+
+    Parameters
+    ----------
+    unit, n_hidden, learning_rate, batch_size, weight_decay, init_scale : as for MaxOutClassifier, or a list of values \
+to choose from
+    refit, max_epochs, validation_fraction, patience, stopping, scale, class_weight, engine, n_jobs, random_state, \
+verbose : as for ClassSetRBMCV
+
+    Attributes
+    ----------
+    best_params_, best_score_, results_ : as for ClassSetRBMCV
+
+    Examples
+    --------
+    >>> from setrbm.datasets import load_musk1
+    >>> from setrbm.estimators import MaxOutClassifierCV
+    >>> bags, y = load_musk1()
+    >>> model = MaxOutClassifierCV("logit", learning_rate=(0.01, 0.1), init_scale=0.1, random_state=0).fit(bags, y)
+    >>> sorted(model.best_params_)
+    ['learning_rate']
+    """
+
+    CHOOSABLE: ClassVar[tuple[str, ...]] = (
+        "unit", "n_hidden", "learning_rate", "batch_size", "weight_decay", "init_scale",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        unit: Any = "rbm",
+        *,
+        n_hidden: Any = 100,
+        learning_rate: Any = (0.01, 0.03, 0.1, 0.3),
+        max_epochs: int = 300,
+        validation_fraction: float = 0.2,
+        patience: int | None = 50,
+        stopping: Criterion = "likelihood",
+        batch_size: Any = 1,
+        weight_decay: Any = 0.001,
+        init_scale: Any = (0.1, 0.3, 1.0),
+        scale: str | None = "auto",
+        class_weight: Any = None,
+        refit: bool = True,
+        engine: str = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.unit = unit
+        self.n_hidden = n_hidden
+        self.learning_rate = learning_rate
+        self.max_epochs = max_epochs
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.stopping = stopping
+        self.batch_size = batch_size
+        self.weight_decay = weight_decay
+        self.init_scale = init_scale
+        self.scale = scale
+        self.class_weight = class_weight
+        self.refit = refit
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose

@@ -1,0 +1,222 @@
+"""SetSVC: a support vector machine on kernels between sets."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.svm import SVC
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from setrbm import kernels
+from setrbm._types import Array, Floats, Integers
+from setrbm.bags import Bags
+from setrbm.estimators._inputs import as_bags, as_codes, as_threads, unchanged_on_error
+from setrbm.kernels import SetKernel, Side
+from setrbm.scaling import Scaling
+
+# An indefinite kernel has no optimum to converge to; this many steps are far beyond what any other needs.
+MOST_STEPS = 10_000_000
+FOLDS = 5
+
+
+def _wants_probabilities(estimator: SetSVC) -> bool:
+    if not estimator.probability:
+        raise AttributeError("predict_proba needs SetSVC(probability=True).")
+    return True
+
+
+class SetSVC(ClassifierMixin, BaseEstimator):
+    """Classification of sets by a support vector machine on a kernel between sets.
+
+    Parameters
+    ----------
+    kernel : {"migraph", "migraph2", "max"}
+        See ``setrbm.kernels``: SVM-miGraph, SVM-miGraph2 and SVM-max of the paper.
+    C : float
+        How much a set on the wrong side costs.
+    gamma : float or "median"
+        The Gaussian kernel's; "median" is one over the median squared distance between training vectors.
+    threshold : float or "median"
+        For migraph2: vectors of a set nearer than this are neighbours. "median" is the median distance.
+    scale : {"auto", None}
+        "auto" brings each feature to [0, 1] (dense data), or divides it by its largest absolute value (sparse), as
+        measured on the training vectors, and clips later values.
+    spectrum : {"keep", "clip"}
+        What to do where the kernel is not positive semi-definite (as "max" may not be): leave it, as the paper did, or
+        set its negative eigenvalues to zero; new sets are then projected alike.
+    probability : bool
+        Whether to fit probabilities, on decisions that are cross-validated within the training sets.
+    class_weight : dict, "balanced" or None
+    memory_mib : float
+        The most memory for the kernel and the work on it; more is refused at once.
+    n_jobs : int or None
+        Threads; None means all cores, and one inside a parallel worker.
+    random_state : int, RandomState or None
+        For the folds of ``probability``.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    gamma_, threshold_ : float
+    svc_ : SVC
+        The fitted machine on the kernel of the training sets.
+    support_ : ndarray
+        The training sets that carry the decision.
+
+    Examples
+    --------
+    >>> from setrbm.datasets import load_musk1
+    >>> from setrbm.estimators import SetSVC
+    >>> bags, y = load_musk1()
+    >>> model = SetSVC(C=10.0).fit(bags[:80], y[:80])
+    >>> model.predict(bags[80:]).shape
+    (12,)
+    """
+
+    def __init__(
+        self,
+        kernel: SetKernel = "migraph",
+        *,
+        C: float = 1.0,
+        gamma: Any = "median",
+        threshold: Any = "median",
+        scale: str | None = "auto",
+        spectrum: str = "keep",
+        probability: bool = False,
+        class_weight: Any = None,
+        memory_mib: float = 1024.0,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.C = C
+        self.gamma = gamma
+        self.threshold = threshold
+        self.scale = scale
+        self.spectrum = spectrum
+        self.probability = probability
+        self.class_weight = class_weight
+        self.memory_mib = memory_mib
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from labelled sets.
+
+        Parameters
+        ----------
+        X : Bags, list of matrices, 3-D array, or matrix (each row a set of one)
+        y : array-like of shape (n_sets,)
+        sample_weight : array-like of shape (n_sets,), optional
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_error(self):
+            self._check_settings()
+            bags = as_bags(self, X, reset=True)
+            self.classes_, codes = as_codes(bags, y)
+            weight = _check_sample_weight(sample_weight, bags, dtype=np.float64, ensure_non_negative=True)
+            if (weight == 0.0).any():
+                # Sets without a weight are as if they had not been given.
+                bags, codes, weight = bags[weight > 0.0], codes[weight > 0.0], weight[weight > 0.0]
+            self.scaling_ = Scaling.fit(bags) if self.scale == "auto" else None
+            bags = self._scaled(bags)
+            self.gamma_, self.threshold_ = kernels.resolve(bags, self.kernel, self.gamma, self.threshold)
+            side = kernels.prepare(bags, self.kernel, self.gamma_, self.threshold_)
+            self.projection_, K = self._clipped(self._between(side, side))
+            self.svc_ = self._machine().fit(K, codes, weight)
+            if self.probability:
+                self.calibration_ = self._calibration(K, codes)
+            self._keep_support(side)
+        return self
+
+    def _check_settings(self) -> None:
+        if not isinstance(self.C, Real) or not np.isfinite(self.C) or self.C <= 0:
+            raise ValueError(f"C must be a positive number. Got {self.C!r}.")
+        for name, allowed in (("scale", ("auto", None)), ("spectrum", ("keep", "clip"))):
+            if (value := getattr(self, name)) not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}. Got {value!r}.")
+
+    def _machine(self) -> SVC:
+        weights = self.class_weight
+        if isinstance(weights, dict):
+            # The machine knows classes by their codes.
+            weights = {code: weights.get(label, 1.0) for code, label in enumerate(self.classes_.tolist())}
+        return SVC(kernel="precomputed", C=self.C, class_weight=weights, max_iter=MOST_STEPS)
+
+    def _between(self, left: Side, right: Side) -> Floats:
+        return kernels.between(left, right, self.kernel, self.memory_mib, as_threads(self.n_jobs))
+
+    def _clipped(self, K: Floats) -> tuple[Floats | None, Floats]:
+        """Return the projection on the eigenvectors of positive eigenvalues, if wanted, and the kernel to train on."""
+        if self.spectrum == "keep":
+            return None, K
+        values, vectors = np.linalg.eigh(K)
+        kept = vectors[:, values > 0.0]
+        return kept @ kept.T, (kept * values[values > 0.0]) @ kept.T
+
+    def _calibration(self, K: Floats, codes: Integers) -> LogisticRegression:
+        """Fit probabilities to decisions on sets that were not learned from."""
+        fewest = int(np.bincount(codes).min())
+        if fewest < 2:
+            raise ValueError(f"probability=True must have at least two sets of each class. Got {fewest} of one.")
+        folds = StratifiedKFold(min(FOLDS, fewest), shuffle=True, random_state=self.random_state)
+        decisions = cross_val_predict(self._machine(), K, codes, cv=folds, method="decision_function")
+        return LogisticRegression().fit(_as_columns(decisions), codes)
+
+    def _keep_support(self, side: Side) -> None:
+        """Keep the sets that prediction needs: those that carry the decision, or (projected) all."""
+        self.support_ = np.asarray(self.svc_.support_)
+        self.n_training_sets_ = side.n_sets
+        kept = np.arange(side.n_sets) if self.projection_ is not None else self.support_
+        self.kept_, self.side_ = kept, side.chosen(kept)
+
+    def _scaled(self, bags: Bags) -> Bags:
+        return bags if self.scaling_ is None else self.scaling_.apply(bags)
+
+    def _kernel_rows(self, X: Any) -> Floats:
+        """Return the kernel between new sets and the training sets, zero where the decision does not need it."""
+        check_is_fitted(self, "svc_")
+        bags = self._scaled(as_bags(self, X, reset=False))
+        side = kernels.prepare(bags, self.kernel, self.gamma_, self.threshold_)
+        rows = np.zeros((side.n_sets, self.n_training_sets_))
+        rows[:, self.kept_] = self._between(side, self.side_)
+        return rows if self.projection_ is None else rows @ self.projection_
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the decisions: (n_sets,) for two classes, positive for the second; else (n_sets, n_classes)."""
+        rows = self._kernel_rows(X)
+        return np.asarray(self.svc_.decision_function(rows))
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class of each set."""
+        rows = self._kernel_rows(X)
+        return np.asarray(self.classes_[self.svc_.predict(rows)])
+
+    @available_if(_wants_probabilities)
+    def predict_proba(self, X: Any) -> Array:
+        """Return p(y | X), of shape (n_sets, n_classes); near a tie it may favour another class than ``predict``."""
+        return np.asarray(self.calibration_.predict_proba(_as_columns(self.decision_function(X))))
+
+    @available_if(_wants_probabilities)
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return log p(y | X), of shape (n_sets, n_classes)."""
+        return np.asarray(np.log(self.predict_proba(X)))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _as_columns(decisions: Array) -> Array:
+    return decisions[:, np.newaxis] if decisions.ndim == 1 else decisions

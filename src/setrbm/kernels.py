@@ -1,0 +1,328 @@
+r"""Kernels between sets, made of Gaussian kernels between their vectors.
+
+With :math:`k(x, x') = e^{-\gamma |x - x'|^2}`:
+
+=========  ==============================================================================================
+name       value
+=========  ==============================================================================================
+migraph    :math:`\sum_{ss'} w_s w'_{s'} k(x_s, x'_{s'}) / (\sum_s w_s \sum_{s'} w'_{s'})`
+migraph2   the same, with one distance threshold for all sets
+max        :math:`\frac12 (\mathrm{mean}_s \max_{s'} k(x_s, x'_{s'}) + \mathrm{mean}_{s'} \max_s k(x_s, x'_{s'}))`
+=========  ==============================================================================================
+
+The weight of a vector is one over the number of vectors of its set, itself included, that are nearer to it than the
+threshold: the mean distance between two vectors of the set (migraph), or one number (migraph2).
+
+The kernel of all vectors is never held: it is made in blocks by matrix products, and each block is joined at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+from joblib import cpu_count
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from setrbm._types import Array, Floats, Integers
+from setrbm.bags import Bags
+
+SetKernel = Literal["migraph", "migraph2", "max"]
+KERNELS = ("migraph", "migraph2", "max")
+# So many vectors of one side are held against so many of the other at a time.
+ROWS, COLUMNS = 512, 1024
+# The median distance is that of so many pairs of vectors.
+PAIRS = 10_000
+# Distances that differ by less than this part are equal: the same distance is not always rounded the same way.
+SAME = 1e-9
+MIB = 2**20
+
+
+def set_kernel(
+    A: Bags | Sequence[Any],
+    B: Bags | Sequence[Any] | None = None,
+    kernel: SetKernel = "migraph",
+    gamma: float | Literal["median"] = "median",
+    threshold: float | Literal["median"] = "median",
+    memory_mib: float = 1024.0,
+    n_jobs: int | None = None,
+) -> Floats:
+    """Return the kernel between every set of A and every set of B.
+
+    Parameters
+    ----------
+    A, B : Bags, or list of matrices
+        B is A where it is not given; only half of the work is then done.
+    kernel : {"migraph", "migraph2", "max"}
+        The local kernel ("max") is not positive semi-definite in general.
+    gamma : float or "median"
+        The Gaussian kernel's; "median" is one over the median squared distance between vectors of A.
+    threshold : float or "median"
+        For migraph2: vectors of a set nearer than this are neighbours. "median" is the median distance.
+    memory_mib : float
+        The most memory to use beside the inputs; more than that is refused before anything is done.
+    n_jobs : int, optional
+        Threads; all cores by default.
+
+    Returns
+    -------
+    ndarray of shape (n_sets_A, n_sets_B)
+
+    Examples
+    --------
+    >>> from setrbm.datasets import load_musk1
+    >>> from setrbm.kernels import set_kernel
+    >>> bags, y = load_musk1()
+    >>> K = set_kernel(bags[:80], gamma=1e-6)
+    >>> K.shape, bool((K == K.T).all())
+    ((80, 80), True)
+    >>> set_kernel(bags[80:], bags[:80], gamma=1e-6).shape
+    (12, 80)
+    """
+    A = A if isinstance(A, Bags) else Bags.from_list(A)
+    B = B if isinstance(B, Bags | None) else Bags.from_list(B)
+    gamma, threshold = resolve(A, kernel, gamma, threshold)
+    left = prepare(A, kernel, gamma, threshold)
+    right = left if B is None else prepare(B, kernel, gamma, threshold)
+    return between(left, right, kernel, memory_mib, n_jobs)
+
+
+def resolve(
+    bags: Bags, kernel: SetKernel, gamma: float | Literal["median"], threshold: float | Literal["median"]
+) -> tuple[float, float]:
+    """Return gamma and threshold as numbers, with "median" measured on these sets; refuse what cannot be used."""
+    if kernel not in KERNELS:
+        raise ValueError(f"kernel must be one of {', '.join(map(repr, KERNELS))}. Got {kernel!r}.")
+    bags.check_finite()
+    needed = gamma == "median" or (kernel == "migraph2" and threshold == "median")
+    median = median_distance(bags) if needed else 0.0
+    if gamma == "median":
+        gamma = 1.0 / median**2 if median else 1.0
+    if threshold == "median":
+        threshold = median
+    elif not _is_positive(threshold):
+        raise ValueError(f"threshold must be a positive number or 'median'. Got {threshold!r}.")
+    if not _is_positive(gamma):
+        raise ValueError(f"gamma must be a positive number or 'median'. Got {gamma!r}.")
+    return float(gamma), float(threshold)
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and bool(np.isfinite(value) and value > 0)
+
+
+def median_distance(bags: Bags) -> float:
+    """Return the median distance between two vectors, of a fixed sample of pairs; 0 if all vectors are equal."""
+    n = bags.n_vectors
+    if n < 2:
+        return 0.0
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, n, PAIRS)
+    second = (first + rng.integers(1, n, PAIRS)) % n
+    difference = bags.X[first] - bags.X[second]
+    squares = difference.multiply(difference) if bags.is_sparse else difference * difference
+    distances = np.sqrt(np.asarray(squares.sum(axis=1, dtype=np.float64)).ravel())
+    return float(np.median(distances)) or float(distances.mean())
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a kernel: vectors scaled so that the Gaussian kernel is exp(x.y - |x|^2 / 2 - |y|^2 / 2).
+
+    ``weights`` are those of the vectors, and sum to 1 in each set.
+    """
+
+    X: Any
+    half_squares: Array
+    weights: Array
+    offsets: Integers
+
+    @property
+    def n_sets(self) -> int:
+        """The number of sets."""
+        return len(self.offsets) - 1
+
+    def chosen(self, sets: Integers) -> Side:
+        """Return some of the sets."""
+        sizes = np.diff(self.offsets)[sets]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        rows = np.arange(offsets[-1]) + np.repeat(self.offsets[sets] - offsets[:-1], sizes)
+        return Side(self.X[rows], self.half_squares[rows], self.weights[rows], offsets)
+
+
+def prepare(bags: Bags, kernel: SetKernel, gamma: float, threshold: float) -> Side:
+    """Return sets as one side of a kernel."""
+    bags.check_finite()
+    with np.errstate(over="ignore"):
+        X = bags.X * bags.dtype.type(np.sqrt(2.0 * gamma))
+        squares = X.multiply(X).sum(axis=1) if bags.is_sparse else np.einsum("ij,ij->i", X, X)
+    if not np.isfinite(squares).all():
+        raise ValueError(f"gamma must leave the squares of all values finite. Got {gamma!r}: scale the inputs.")
+    sizes = np.repeat(bags.sizes, bags.sizes)
+    weights = 1.0 / sizes if kernel == "max" else vector_weights(bags, threshold if kernel == "migraph2" else None)
+    return Side(X, np.asarray(squares).ravel() / 2, weights.astype(X.dtype), bags.offsets)
+
+
+def vector_weights(bags: Bags, threshold: float | None = None) -> Floats:
+    """Return the weight of every vector in its set, one over its number of neighbours, with sum 1 in each set.
+
+    Parameters
+    ----------
+    threshold : float, optional
+        The distance below which vectors are neighbours; by default the mean distance within each set.
+    """
+    weights = np.ones(bags.n_vectors)
+    for k in np.flatnonzero(bags.sizes > 1):
+        start, stop = bags.offsets[k], bags.offsets[k + 1]
+        raw = 1.0 / _count_neighbours(bags.X[start:stop], threshold)
+        weights[start:stop] = raw / raw.sum()
+    return weights
+
+
+def _count_neighbours(X: Any, threshold: float | None) -> Floats:
+    """Return for each vector of a set how many, itself included, are nearer than the threshold."""
+    n = X.shape[0]
+    X = X.astype(np.float64)
+    if not sparse.issparse(X):
+        # Distances do not change, and the products below lose fewer digits.
+        X = X - X.mean(axis=0)
+    squares = np.asarray((X * X).sum(axis=1)).ravel()
+    rows = max(1, ROWS * COLUMNS // n)
+
+    def distances(start: int) -> Floats:
+        product = X[start : start + rows] @ X.T
+        product = product.toarray() if sparse.issparse(product) else product
+        block = squares[start : start + rows, np.newaxis] + squares - 2.0 * product
+        block[np.arange(len(block)), np.arange(start, start + len(block))] = 0.0
+        return np.asarray(np.sqrt(np.maximum(block, 0.0, out=block), out=block))
+
+    if threshold is None:
+        threshold = sum(distances(start).sum() for start in range(0, n, rows)) / (n * (n - 1))
+    counts = [(distances(start) < threshold * (1.0 - SAME)).sum(axis=1) for start in range(0, n, rows)]
+    # A vector always counts itself, even where all are equal and none is nearer than 0.
+    return np.asarray(np.maximum(np.concatenate(counts), 1), dtype=np.float64)
+
+
+def between(left: Side, right: Side, kernel: SetKernel, memory_mib: float, n_jobs: int | None) -> Floats:
+    """Return the kernel between the sets of two sides; the same side twice gives a symmetric matrix."""
+    n_threads = cpu_count() if n_jobs is None or n_jobs < 0 else n_jobs
+    n_threads = _threads_within(left, right, kernel, memory_mib, n_threads)
+    K = np.zeros((left.n_sets, right.n_sets))
+    join = _join_best if kernel == "max" else _join_weighted
+    symmetric = left is right
+
+    def job(run: tuple[int, int]) -> None:
+        first_set = run[0] if symmetric else 0
+        K[run[0] : run[1], first_set:] = join(left, right, run, first_set)
+
+    # The blocks are shared out between threads; a matrix product of threads of its own would only be in their way.
+    with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads) as threads:
+        list(threads.map(job, _runs(left.offsets)))
+    if symmetric:
+        above = np.triu_indices(left.n_sets, 1)
+        K.T[above] = K[above]
+    return K
+
+
+def _threads_within(left: Side, right: Side, kernel: SetKernel, memory_mib: float, n_threads: int) -> int:
+    """Return how many threads the memory allows; raise ValueError if not one."""
+    item, n_features = left.X.dtype.itemsize, left.X.shape[1]
+    result = 8 * left.n_sets * right.n_sets
+    # A block and its copies, one chunk of the other side made dense, and what the sets of a run have collected.
+    a_thread = item * (3 * ROWS * COLUMNS + (COLUMNS * n_features if sparse.issparse(left.X) else 0))
+    largest = max(ROWS, int(np.diff(left.offsets).max()))
+    a_thread += item * largest * (right.n_sets if kernel == "max" else 1) + 8 * min(ROWS, left.n_sets) * right.n_sets
+    most = int((memory_mib * MIB - result) // a_thread)
+    if most < 1:
+        raise ValueError(
+            f"The kernel of {left.n_sets:,} x {right.n_sets:,} sets takes {result / MIB:,.0f} MiB, and the work on it "
+            f"{a_thread / MIB:,.0f} MiB. Got memory_mib={memory_mib:g}. Raise it, or use fewer sets."
+        )
+    return max(1, min(n_threads, most))
+
+
+def _runs(offsets: Integers) -> Iterator[tuple[int, int]]:
+    """Cut sets into runs of about ``ROWS`` vectors; a larger set is a run of its own."""
+    start = 0
+    for stop in range(1, len(offsets)):
+        if stop == len(offsets) - 1 or offsets[stop + 1] - offsets[start] > ROWS:
+            yield start, stop
+            start = stop
+
+
+def _chunks(first: int, last: int, size: int) -> list[tuple[int, int]]:
+    bounds = [*range(first, last, size), last]
+    return list(pairwise(bounds))
+
+
+def _block_with(right: Side, columns: tuple[int, int]) -> Callable[[Side, tuple[int, int]], Array]:
+    """Return a function that gives the Gaussian kernel of some vectors with these of the right side."""
+    X = right.X[columns[0] : columns[1]]
+    other = np.ascontiguousarray(X.toarray().T) if sparse.issparse(X) else X.T
+    half_squares = right.half_squares[columns[0] : columns[1]]
+
+    def block(left: Side, rows: tuple[int, int]) -> Array:
+        exponent = np.asarray(left.X[rows[0] : rows[1]] @ other)
+        exponent -= left.half_squares[rows[0] : rows[1], np.newaxis]
+        exponent -= half_squares
+        # Rounding must not make a vector more than equal to itself.
+        np.minimum(exponent, 0.0, out=exponent)
+        return np.asarray(np.exp(exponent, out=exponent))
+
+    return block
+
+
+def _sets_within(offsets: Integers, first: int, last: int) -> tuple[int, Integers]:
+    """Return the first set that has vectors from first to last, and where in that span each such set begins."""
+    low = int(np.searchsorted(offsets, first, side="right")) - 1
+    high = int(np.searchsorted(offsets, last, side="left"))
+    return low, np.maximum(offsets[low:high] - first, 0)
+
+
+def _join_weighted(left: Side, right: Side, run: tuple[int, int], first_set: int) -> Floats:
+    """Return the weighted sums of the Gaussian kernel between a run of sets and those of the right side."""
+    joined = np.zeros((run[1] - run[0], right.n_sets - first_set))
+    first, last = left.offsets[run[0]], left.offsets[run[1]]
+    for columns in _chunks(right.offsets[first_set], right.offsets[-1], COLUMNS):
+        block_of = _block_with(right, columns)
+        set_b, starts_b = _sets_within(right.offsets, *columns)
+        for rows in _chunks(first, last, ROWS):
+            block = block_of(left, rows)
+            block *= right.weights[columns[0] : columns[1]]
+            sums = np.add.reduceat(block, starts_b, axis=1)
+            sums *= left.weights[rows[0] : rows[1], np.newaxis]
+            set_a, starts_a = _sets_within(left.offsets, *rows)
+            place = np.s_[set_a - run[0] :, set_b - first_set :]
+            joined[place][: len(starts_a), : len(starts_b)] += np.add.reduceat(sums, starts_a, axis=0)
+    return joined
+
+
+def _join_best(left: Side, right: Side, run: tuple[int, int], first_set: int) -> Floats:
+    """Return the mean best match, over both directions, between a run of sets and those of the right side."""
+    first, last = left.offsets[run[0]], left.offsets[run[1]]
+    n_right = right.n_sets - first_set
+    # The best match of each vector of the run in every set of the right side.
+    best_of_left = np.zeros((last - first, n_right), left.X.dtype)
+    joined = np.zeros((run[1] - run[0], n_right))
+    for columns in _chunks(right.offsets[first_set], right.offsets[-1], COLUMNS):
+        block_of = _block_with(right, columns)
+        set_b, starts_b = _sets_within(right.offsets, *columns)
+        sets_b = slice(set_b - first_set, set_b - first_set + len(starts_b))
+        best_of_right = np.zeros((run[1] - run[0], columns[1] - columns[0]), left.X.dtype)
+        for rows in _chunks(first, last, ROWS):
+            block = block_of(left, rows)
+            mine = best_of_left[rows[0] - first : rows[1] - first, sets_b]
+            np.maximum(mine, np.maximum.reduceat(block, starts_b, axis=1), out=mine)
+            set_a, starts_a = _sets_within(left.offsets, *rows)
+            theirs = best_of_right[set_a - run[0] : set_a - run[0] + len(starts_a)]
+            np.maximum(theirs, np.maximum.reduceat(block, starts_a, axis=0), out=theirs)
+        best_of_right *= right.weights[columns[0] : columns[1]]
+        joined[:, sets_b] += np.add.reduceat(best_of_right, starts_b, axis=1)
+    best_of_left *= left.weights[first:last, np.newaxis]
+    joined += np.add.reduceat(best_of_left, left.offsets[run[0] : run[1]] - first, axis=0)
+    return joined / 2

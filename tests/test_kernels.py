@@ -1,0 +1,139 @@
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.spatial.distance import cdist
+
+from setrbm import Bags, kernels
+from setrbm.kernels import median_distance, set_kernel, vector_weights
+
+KERNELS = ["migraph", "migraph2", "max"]
+GAMMA, THRESHOLD = 0.7, 1.1
+
+
+def definition(X, Y, kernel):
+    """The kernel between two sets, from the definitions in the notes."""
+    k = np.exp(-GAMMA * cdist(X, Y, "sqeuclidean"))
+    if kernel == "max":
+        return (k.max(axis=1).mean() + k.max(axis=0).mean()) / 2
+    w, v = (weights_by_definition(S, None if kernel == "migraph" else THRESHOLD) for S in (X, Y))
+    return w @ k @ v / (w.sum() * v.sum())
+
+
+def weights_by_definition(X, threshold):
+    if len(X) == 1:
+        return np.ones(1)
+    distances = cdist(X, X)
+    sigma = distances.sum() / (len(X) * (len(X) - 1)) if threshold is None else threshold
+    return np.array([1 / max(1, (row < sigma * (1 - 1e-9)).sum()) for row in distances])
+
+
+def some_sets(seed, sizes, n_features=6, density=0.6):
+    rng = np.random.default_rng(seed)
+    return [rng.random((n, n_features)) * (rng.random((n, n_features)) < density) for n in sizes]
+
+
+# Sets of one, of equal vectors, of two, and one larger than a block in both directions.
+SIZES = [1, 3, 2, 1, 7, 1000, 4]
+
+
+@pytest.fixture(scope="module")
+def sets():
+    made = some_sets(0, SIZES)
+    made[1][:] = made[1][0]
+    return made
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_each_kernel_equals_its_definition(sets, kernel, is_sparse):
+    other = some_sets(1, [2, 1, 5])
+    bags, others = (
+        Bags(sparse.csr_array(b.X), b.offsets) if is_sparse else b for b in map(Bags.from_list, (sets, other))
+    )
+    expected = np.array([[definition(X, Y, kernel) for Y in sets] for X in sets])
+    K = set_kernel(bags, kernel=kernel, gamma=GAMMA, threshold=THRESHOLD)
+    np.testing.assert_allclose(K, expected, rtol=0, atol=1e-11)
+    np.testing.assert_array_equal(K, K.T)
+    expected = np.array([[definition(X, Y, kernel) for Y in sets] for X in other])
+    K = set_kernel(others, bags, kernel=kernel, gamma=GAMMA, threshold=THRESHOLD)
+    np.testing.assert_allclose(K, expected, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_small_blocks_and_several_threads_change_nothing(sets, kernel, monkeypatch):
+    bags = Bags.from_list(sets)
+    settings = {"kernel": kernel, "gamma": GAMMA, "threshold": THRESHOLD}
+    whole = set_kernel(bags, n_jobs=1, **settings)
+    monkeypatch.setattr(kernels, "ROWS", 3)
+    monkeypatch.setattr(kernels, "COLUMNS", 5)
+    np.testing.assert_allclose(set_kernel(bags, n_jobs=3, **settings), whole, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(set_kernel(bags, bags[:], n_jobs=2, **settings), whole, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_float32_is_near_float64_even_far_from_the_origin(kernel):
+    sets = some_sets(2, [3, 1, 6, 2])
+    double = Bags.from_list(sets)
+    single = Bags.from_list([s.astype(np.float32) for s in sets])
+    settings = {"kernel": kernel, "gamma": GAMMA, "threshold": THRESHOLD}
+    expected = set_kernel(double, **settings)
+    np.testing.assert_allclose(set_kernel(single, **settings), expected, rtol=0, atol=1e-5)
+    away = double.with_vectors(double.X + 1000.0)
+    np.testing.assert_allclose(set_kernel(away, **settings), expected, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("kernel", ["migraph", "migraph2"])
+def test_migraph_kernels_are_positive_semi_definite(kernel):
+    K = set_kernel(some_sets(3, np.random.default_rng(0).integers(1, 8, 40)), kernel=kernel, gamma=5.0, threshold=0.5)
+    assert np.linalg.eigvalsh(K).min() > -1e-10
+
+
+def test_the_local_kernel_of_a_set_with_itself_is_one_and_need_not_be_positive_semi_definite():
+    rng = np.random.default_rng(1)
+    K = set_kernel([rng.normal(size=(n, 2)) for n in rng.integers(1, 30, 60)], kernel="max", gamma=0.5)
+    np.testing.assert_allclose(np.diag(K), 1.0, rtol=0, atol=1e-12)
+    assert np.linalg.eigvalsh(K).min() < -1e-3
+
+
+def test_weights_count_the_neighbours_nearer_than_the_mean_distance():
+    # Two near each other and one far: mean distance 2/3 of the far one, so the two share a neighbourhood.
+    bags = Bags.from_list([[[0.0], [0.1], [9.0]], [[5.0]], [[1.0], [1.0]], [[0.0], [4.0]]])
+    np.testing.assert_allclose(vector_weights(bags), [0.25, 0.25, 0.5, 1.0, 0.5, 0.5, 0.5, 0.5])
+    np.testing.assert_allclose(vector_weights(bags, threshold=20.0)[:3], [1 / 3] * 3)
+
+
+def test_equal_distances_are_not_told_apart_by_rounding():
+    corners = Bags(np.concatenate([np.eye(7), np.eye(7)[:3]]), [0, 7, 10])
+    np.testing.assert_allclose(vector_weights(corners), np.repeat([1 / 7, 1 / 3], [7, 3]))
+
+
+def test_the_median_distance_is_that_of_the_vectors():
+    X = np.random.default_rng(0).normal(size=(400, 5))
+    expected = np.median(cdist(X, X)[np.triu_indices(400, 1)])
+    for data in (X, sparse.csr_array(X)):
+        assert median_distance(Bags.from_rows(data)) == pytest.approx(expected, rel=0.03)
+    assert median_distance(Bags.from_rows(np.ones((5, 2)))) == 0.0
+    assert set_kernel(Bags.from_rows(np.ones((5, 2)))).tolist() == np.ones((5, 5)).tolist()
+
+
+@pytest.mark.parametrize("gamma", [0.0, -1.0, np.nan, np.inf, "mean", None])
+def test_a_bandwidth_that_is_none_is_refused(gamma):
+    with pytest.raises(ValueError, match="gamma must be a positive number or 'median'. Got"):
+        set_kernel(some_sets(0, [1, 2]), gamma=gamma)
+
+
+def test_other_bad_input_is_refused():
+    with pytest.raises(ValueError, match="kernel must be one of 'migraph', 'migraph2', 'max'. Got 'rbf'"):
+        set_kernel(some_sets(0, [1, 2]), kernel="rbf")
+    with pytest.raises(ValueError, match="threshold must be a positive number or 'median'. Got -1"):
+        set_kernel(some_sets(0, [1, 2]), kernel="migraph2", threshold=-1)
+    with pytest.raises(ValueError, match="the first NaN in the set at index 1, vector 0, feature 0"):
+        set_kernel([[[1.0]], [[np.nan]]])
+    with pytest.raises(ValueError, match="leave the squares of all values finite"):
+        set_kernel([[[1e200]], [[1.0]]], gamma=1.0)
+
+
+def test_more_sets_than_memory_allows_are_refused_before_anything_is_done():
+    many = Bags.from_rows(np.zeros((50_000, 1)))
+    with pytest.raises(ValueError, match=r"50,000 x 50,000 sets takes 19,073 MiB.*Got memory_mib=1024. Raise it"):
+        set_kernel(many, gamma=1.0)

@@ -1,0 +1,109 @@
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import SVC
+
+from setrbm import Bags
+from setrbm.estimators import SetSVC
+from setrbm.kernels import set_kernel
+from setrbm.scaling import Scaling
+
+KERNELS = ["migraph", "migraph2", "max"]
+
+
+def some_sets(seed=0, n_sets=60, n_classes=2):
+    """Sets whose class is the corner that one of their vectors is near."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 6, n_sets)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    X, y = rng.random((offsets[-1], 3)) * 5.0, np.arange(n_sets) % n_classes
+    X[offsets[:-1]] = 20.0 * y[:, np.newaxis] + rng.random((n_sets, 3))
+    return Bags(X, offsets), y
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_it_learns_and_has_probabilities(kernel, n_classes):
+    bags, y = some_sets(n_classes=n_classes)
+    labels = np.array(["a", "b", "c", "d"])[y]
+    model = SetSVC(kernel, C=10.0, probability=True, random_state=0).fit(bags, labels)
+    new, truth = some_sets(1, n_classes=n_classes)
+    truth = np.array(["a", "b", "c", "d"])[truth]
+    assert model.score(new, truth) > 0.9
+    p = model.predict_proba(new)
+    assert p.shape == (60, n_classes)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    assert (model.classes_[p.argmax(axis=1)] == truth).mean() > 0.9
+    assert model.decision_function(new).shape == ((60,) if n_classes == 2 else (60, n_classes))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_it_is_scikit_learn_s_machine_on_the_kernel_of_the_scaled_sets(kernel):
+    bags, y = some_sets()
+    new, _ = some_sets(1)
+    model = SetSVC(kernel, C=3.0, gamma=0.8, threshold=0.4).fit(bags, y)
+    scaling = Scaling.fit(bags)
+    scaled, scaled_new = scaling.apply(bags), scaling.apply(new)
+    settings = {"kernel": kernel, "gamma": 0.8, "threshold": 0.4}
+    machine = SVC(kernel="precomputed", C=3.0).fit(set_kernel(scaled, **settings), y)
+    expected = machine.decision_function(set_kernel(scaled_new, scaled, **settings))
+    np.testing.assert_allclose(model.decision_function(new), expected, rtol=0, atol=1e-10)
+    # Only the sets that carry the decision are kept.
+    assert model.side_.n_sets == len(model.support_) < 60
+
+
+def test_an_indefinite_kernel_is_survived_and_can_be_clipped():
+    rng = np.random.default_rng(1)
+    sizes = rng.integers(1, 30, 60)
+    bags, y = Bags(rng.normal(size=(sizes.sum(), 2)), np.concatenate([[0], np.cumsum(sizes)])), np.arange(60) % 2
+    settings = {"kernel": "max", "gamma": 0.5, "scale": None, "C": 100.0}
+    kept, clipped = (SetSVC(spectrum=spectrum, **settings).fit(bags, y) for spectrum in ("keep", "clip"))
+    assert np.isfinite(kept.decision_function(bags)).all()
+    K = set_kernel(bags, kernel="max", gamma=0.5)
+    values, vectors = np.linalg.eigh(K)
+    assert values.min() < 0.0
+    positive = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    # New sets are treated like those of the training: the same sets give the clipped kernel.
+    np.testing.assert_allclose(clipped._kernel_rows(bags), positive, rtol=0, atol=1e-10)
+    expected = SVC(kernel="precomputed", C=100.0).fit(positive, y).decision_function(positive)
+    np.testing.assert_allclose(clipped.decision_function(bags), expected, rtol=0, atol=1e-6)
+
+
+def test_scikit_learn_s_tools_work_on_it():
+    bags, y = some_sets()
+    grid = GridSearchCV(SetSVC(), {"C": [0.1, 10.0], "kernel": KERNELS}, cv=3).fit(bags, y)
+    assert grid.best_score_ > 0.8
+    calibrated = CalibratedClassifierCV(SetSVC(C=10.0), cv=3, ensemble=False).fit(bags, y)
+    assert calibrated.predict_proba(bags).shape == (60, 2)
+    assert clone(SetSVC("max", C=2.0)).get_params()["kernel"] == "max"
+
+
+def test_class_weights_are_by_label_and_sample_weights_count():
+    bags, y = some_sets()
+    labels = np.array(["no", "yes"])[y]
+    rng = np.random.default_rng(0)
+    noise = bags.with_vectors(rng.random(bags.X.shape))
+    plain = SetSVC(C=0.1).fit(noise, labels)
+    heavy = SetSVC(C=0.1, class_weight={"yes": 20.0}).fit(noise, labels)
+    assert (heavy.predict(noise) == "yes").mean() > (plain.predict(noise) == "yes").mean()
+    weighted = SetSVC(C=0.1).fit(noise, labels, sample_weight=np.where(y == 1, 20.0, 1.0))
+    np.testing.assert_allclose(weighted.decision_function(noise), heavy.decision_function(noise), atol=1e-6)
+
+
+def test_bad_input_is_named_at_once():
+    bags, y = some_sets()
+    for settings, message in (
+        ({"C": 0.0}, "C must be a positive number. Got 0.0"),
+        ({"gamma": 0.0}, "gamma must be a positive number or 'median'. Got 0.0"),
+        ({"kernel": "rbf"}, "kernel must be one of 'migraph', 'migraph2', 'max'. Got 'rbf'"),
+        ({"spectrum": "flip"}, "spectrum must be one of 'keep', 'clip'. Got 'flip'"),
+        ({"memory_mib": 1.0}, "60 x 60 sets takes 0 MiB, and the work on it .* Got memory_mib=1. Raise it"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            SetSVC(**settings).fit(bags, y)
+    with pytest.raises(ValueError, match="must have at least two sets of each class. Got 1"):
+        SetSVC(probability=True).fit(bags[:5], [0, 0, 0, 0, 1])
+    with pytest.raises(AttributeError, match="has no attribute 'predict_proba'"):
+        SetSVC().fit(bags, y).predict_proba(bags)
