@@ -205,7 +205,8 @@ class SetSVC(ClassifierMixin, BaseEstimator):
     @available_if(_wants_probabilities)
     def predict_proba(self, X: Any) -> Array:
         """Return p(y | X), of shape (n_sets, n_classes); near a tie it may favour another class than ``predict``."""
-        return np.asarray(self.calibration_.predict_proba(_as_columns(self.decision_function(X))))
+        decisions = _as_columns(self.decision_function(X))
+        return np.asarray(self.calibration_.predict_proba(decisions))
 
     @available_if(_wants_probabilities)
     def predict_log_proba(self, X: Any) -> Array:
