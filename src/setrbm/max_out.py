@@ -11,7 +11,7 @@ logit  :math:`a_1` for the second class, 0 for the first           Logit-maxOut 
 =====  ==========================================================  =====================================
 
 its response is the logit of the second class less that of the first, and :math:`p(y \mid X)` is the softmax of the
-logits of the vector that responds most. Equations (36) to (38) of ``docs/model.md``.
+logits of the vector that responds most. Equations (36) and (37) of ``docs/model.md``.
 """
 
 from __future__ import annotations

@@ -135,9 +135,9 @@ verbose : as for ClassSetRBMCV
     >>> from setrbm.datasets import load_musk1
     >>> from setrbm.estimators import MaxOutClassifierCV
     >>> bags, y = load_musk1()
-    >>> model = MaxOutClassifierCV("logit", learning_rate=(0.01, 0.1), init_scale=0.1, random_state=0).fit(bags, y)
+    >>> model = MaxOutClassifierCV("logit", learning_rate=(0.1, 0.3), init_scale=0.1, random_state=0).fit(bags, y)
     >>> sorted(model.best_params_)
-    ['learning_rate']
+    ['learning_rate', 'weight_decay']
     """
 
     CHOOSABLE: ClassVar[tuple[str, ...]] = (
@@ -149,14 +149,14 @@ verbose : as for ClassSetRBMCV
         unit: Any = "rbm",
         *,
         n_hidden: Any = 100,
-        learning_rate: Any = (0.01, 0.03, 0.1, 0.3),
+        learning_rate: Any = (0.03, 0.1, 0.3, 1.0),
         max_epochs: int = 300,
         validation_fraction: float = 0.2,
         patience: int | None = 50,
         stopping: Criterion = "likelihood",
         batch_size: Any = 1,
-        weight_decay: Any = 0.001,
-        init_scale: Any = (0.1, 0.3, 1.0),
+        weight_decay: Any = (0.0, 0.001, 0.01),
+        init_scale: Any = (0.1, 1.0),
         scale: str | None = "auto",
         class_weight: Any = None,
         refit: bool = True,
