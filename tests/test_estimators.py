@@ -10,7 +10,7 @@ from brute import CONSTRAINTS, POOLINGS, visible_states
 from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV
 from setrbm.datasets import load_musk1
 from setrbm.energy import free_energy
-from setrbm.estimators._fitting import progress_report
+from setrbm.estimators._fitting import progress_report, train_side_by_side
 
 RNG = np.random.default_rng(0)
 OBJECTIVES = ["discriminative", "generative", "hybrid"]
@@ -608,3 +608,19 @@ def test_empty_choices_and_choices_that_cannot_be_are_named():
         ClassSetRBMCV(learning_rate=()).fit(*easy())
     with pytest.raises(ValueError, match=r"visible must be one of 'binary', 'gaussian'. Got \['binary'\]"):
         ClassSetRBMCV(visible=["binary"]).fit(*easy())
+
+
+def test_a_refit_that_diverges_leaves_the_model_as_it_was_chosen(monkeypatch):
+    bags, y = easy()
+    settings = {"learning_rate": (0.05, 0.1), "init_scale": 0.3, "max_epochs": 4, "random_state": 0}
+    kept = ClassSetRBMCV(5, refit=False, **settings).fit(bags, y)
+
+    def train_apart(estimator, spec, models, sets, held_out, watched, schedule):
+        limit = 30.0 if len(held_out) else 1e-9
+        monkeypatch.setattr("setrbm.training.DIVERGED", limit)
+        return train_side_by_side(estimator, spec, models, sets, held_out, watched, schedule)
+
+    monkeypatch.setattr("setrbm.estimators._choosing.train_side_by_side", train_apart)
+    with pytest.warns(UserWarning, match="diverged when they were trained again on all sets. The model is kept"):
+        model = ClassSetRBMCV(5, **settings).fit(bags, y)
+    np.testing.assert_array_equal(model.W_, kept.W_)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import product
 from types import SimpleNamespace
 from typing import Any, Self
@@ -104,13 +105,19 @@ class Choosing(BaseSetClassifier):
         }
 
     def _refit(self, settings: SimpleNamespace, chosen: Outcome, sets: LabelledSets, seed: int) -> Outcome:
-        """Train the chosen settings on all sets for the chosen number of epochs."""
+        """Train the chosen settings on all sets for the chosen number of epochs; if that diverges, keep the chosen."""
         model = model_of(settings, self._start(settings, sets, seed), seed)
         schedule = Schedule(chosen.best_epoch)
         spec = spec_of(settings, sets.bags.dtype)
         outcome = train_side_by_side(self, spec, [model], sets, NO_SETS, NO_SETS, schedule)[0]
-        refuse_divergence(settings, outcome)
-        return outcome
+        if outcome.diverged_in is None:
+            return outcome
+        warnings.warn(
+            "The chosen settings diverged when they were trained again on all sets. The model is kept as it was chosen,"
+            " without the held-out part; offer smaller learning rates.",
+            stacklevel=3,
+        )
+        return chosen
 
     def _settings(self) -> dict[str, Any]:
         """Return the constructor's settings, and those the class has fixed."""

@@ -117,7 +117,10 @@ init_scale, scale, class_weight, engine, n_jobs, warm_start, random_state, verbo
 
 
 class MaxOutClassifierCV(_MaxOut, Choosing):
-    """MaxOutClassifier that chooses its settings on held-out training sets, then learns from all of them.
+    """MaxOutClassifier that chooses its settings on held-out training sets.
+
+    The chosen model is kept as it was at its best epoch, as in the paper. Which vector judges a set changes by leaps
+    during training, so that the same number of epochs on other sets need not end as well; ``refit=True`` tries it.
 
     Parameters
     ----------
@@ -149,17 +152,17 @@ verbose : as for ClassSetRBMCV
         unit: Any = "rbm",
         *,
         n_hidden: Any = 100,
-        learning_rate: Any = (0.03, 0.1, 0.3, 1.0),
+        learning_rate: Any = (0.01, 0.03, 0.1, 0.3),
         max_epochs: int = 300,
         validation_fraction: float = 0.2,
         patience: int | None = 50,
         stopping: Criterion = "likelihood",
         batch_size: Any = 1,
         weight_decay: Any = (0.0, 0.001, 0.01),
-        init_scale: Any = (0.1, 1.0),
+        init_scale: Any = (0.1, 0.3, 1.0),
         scale: str | None = "auto",
         class_weight: Any = None,
-        refit: bool = True,
+        refit: bool = False,
         engine: str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
