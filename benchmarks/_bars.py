@@ -43,4 +43,9 @@ BARS = {
     "import-numba": Bar("startup", "modules of numba that import loads", 0, unit=COUNT),
     "first-fit": Bar("startup", "first fit ever, compilation included", 12, unit=SECONDS),
     "later-fit": Bar("startup", "first fit of a later process, beyond imports", 1, unit=SECONDS),
+    "kernel-loop": Bar(
+        "kernels", "miGraph kernel of Musk2: the loop from the definition ÷ ours, two cores", 100, at_most=False
+    ),
+    "kernel-cdist": Bar("kernels", "miGraph kernel of Musk2: one cdist a pair of sets ÷ ours", 10, at_most=False),
+    "kernel-memory": Bar("kernels", "kernel of 3,000 mail-like sets, growth of memory beyond the input", 256, unit=MIB),
 }

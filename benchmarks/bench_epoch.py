@@ -28,9 +28,9 @@ from setrbm import Bags, ClassSetRBM
 
 N_SETS, QUICK_SETS = 14_593, 1_000
 N_HIDDEN = 100
-EPOCHS, QUICK_EPOCHS = (1, 5), (1, 9)
-# The floor is run as often in a row, so that it and four epochs see about as much of the machine.
-PRODUCTS = 4
+EPOCHS, QUICK_EPOCHS = (1, 4), (1, 9)
+# The floor is run as often in a row, so that it and three epochs see about as much of the machine.
+PRODUCTS = 3
 VARIANTS = {
     "XOR*": ("xor", "hard", "epoch-xor-hard"),
     "XOR soft": ("xor", "soft", "epoch-soft"),

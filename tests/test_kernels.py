@@ -24,7 +24,7 @@ def weights_by_definition(X, threshold):
         return np.ones(1)
     distances = cdist(X, X)
     sigma = distances.sum() / (len(X) * (len(X) - 1)) if threshold is None else threshold
-    return np.array([1 / max(1, (row < sigma * (1 - 1e-9)).sum()) for row in distances])
+    return np.array([1 / max(1, (row < sigma * (1 - 1e-12)).sum()) for row in distances])
 
 
 def some_sets(seed, sizes, n_features=6, density=0.6):

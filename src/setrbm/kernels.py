@@ -18,7 +18,7 @@ The kernel of all vectors is never held: it is made in blocks by matrix products
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -34,12 +34,14 @@ from setrbm.bags import Bags
 
 SetKernel = Literal["migraph", "migraph2", "max"]
 KERNELS = ("migraph", "migraph2", "max")
-# So many vectors of one side are held against so many of the other at a time.
-ROWS, COLUMNS = 512, 1024
+# So many vectors of the right side are held against so many of the left at a time: a block that stays in the cache.
+ROWS, COLUMNS = 512, 256
 # The median distance is that of so many pairs of vectors.
 PAIRS = 10_000
-# Distances that differ by less than this part are equal: the same distance is not always rounded the same way.
-SAME = 1e-9
+# Distances that differ by less than so many roundings are equal: the same distance is not always rounded the same way.
+ROUNDINGS = 64
+# So many distances within a set are held at once.
+DISTANCES = 2**22
 MIB = 2**20
 
 
@@ -168,50 +170,68 @@ def prepare(bags: Bags, kernel: SetKernel, gamma: float, threshold: float) -> Si
     return Side(X, np.asarray(squares).ravel() / 2, weights.astype(X.dtype), bags.offsets)
 
 
-def vector_weights(bags: Bags, threshold: float | None = None) -> Floats:
+def vector_weights(bags: Bags, threshold: float | None = None, n_jobs: int | None = None) -> Floats:
     """Return the weight of every vector in its set, one over its number of neighbours, with sum 1 in each set.
 
     Parameters
     ----------
     threshold : float, optional
         The distance below which vectors are neighbours; by default the mean distance within each set.
+    n_jobs : int, optional
+        Threads; all cores by default.
     """
     weights = np.ones(bags.n_vectors)
-    for k in np.flatnonzero(bags.sizes > 1):
+
+    def weigh(k: int) -> None:
         start, stop = bags.offsets[k], bags.offsets[k + 1]
         raw = 1.0 / _count_neighbours(bags.X[start:stop], threshold)
         weights[start:stop] = raw / raw.sum()
+
+    _share_out(weigh, np.flatnonzero(bags.sizes > 1), _threads(n_jobs))
     return weights
+
+
+def _threads(n_jobs: int | None) -> int:
+    return int(cpu_count()) if n_jobs is None or n_jobs < 0 else n_jobs
+
+
+def _share_out(job: Callable[[Any], None], tasks: Iterable[Any], n_threads: int) -> None:
+    """Do all tasks on so many threads; a matrix product with threads of its own would only be in their way."""
+    with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads) as threads:
+        list(threads.map(job, tasks))
 
 
 def _count_neighbours(X: Any, threshold: float | None) -> Floats:
     """Return for each vector of a set how many, itself included, are nearer than the threshold."""
-    n = X.shape[0]
-    X = X.astype(np.float64)
-    if not sparse.issparse(X):
-        # Distances do not change, and the products below lose fewer digits.
-        X = X - X.mean(axis=0)
+    n, is_sparse = X.shape[0], sparse.issparse(X)
+    # Distances do not change, and the products below lose fewer digits.
+    X = X if is_sparse else X - X.mean(axis=0)
     squares = np.asarray((X * X).sum(axis=1)).ravel()
-    rows = max(1, ROWS * COLUMNS // n)
+    rows = max(1, DISTANCES // n)
 
-    def distances(start: int) -> Floats:
+    def distances(start: int) -> Array:
         product = X[start : start + rows] @ X.T
-        product = product.toarray() if sparse.issparse(product) else product
-        block = squares[start : start + rows, np.newaxis] + squares - 2.0 * product
+        block = (product.toarray() if is_sparse else product) * X.dtype.type(-2.0)
+        block += squares
+        block += squares[start : start + rows, np.newaxis]
+        np.maximum(block, 0.0, out=block)
         block[np.arange(len(block)), np.arange(start, start + len(block))] = 0.0
-        return np.asarray(np.sqrt(np.maximum(block, 0.0, out=block), out=block))
+        return np.asarray(np.sqrt(block, out=block))
 
+    starts = range(0, n, rows)
+    # A set that is one block need not be measured twice.
+    blocks = [distances(0)] if len(starts) == 1 else None
     if threshold is None:
-        threshold = sum(distances(start).sum() for start in range(0, n, rows)) / (n * (n - 1))
-    counts = [(distances(start) < threshold * (1.0 - SAME)).sum(axis=1) for start in range(0, n, rows)]
+        threshold = sum(b.sum(dtype=np.float64) for b in blocks or map(distances, starts)) / (n * (n - 1))
+    limit = threshold * (1.0 - ROUNDINGS * np.finfo(X.dtype).eps)
+    counts = [(b < limit).sum(axis=1) for b in blocks or map(distances, starts)]
     # A vector always counts itself, even where all are equal and none is nearer than 0.
     return np.asarray(np.maximum(np.concatenate(counts), 1), dtype=np.float64)
 
 
 def between(left: Side, right: Side, kernel: SetKernel, memory_mib: float, n_jobs: int | None) -> Floats:
     """Return the kernel between the sets of two sides; the same side twice gives a symmetric matrix."""
-    n_threads = cpu_count() if n_jobs is None or n_jobs < 0 else n_jobs
-    n_threads = _threads_within(left, right, kernel, memory_mib, n_threads)
+    n_threads = _threads_within(left, right, kernel, memory_mib, _threads(n_jobs))
     K = np.zeros((left.n_sets, right.n_sets))
     join = _join_best if kernel == "max" else _join_weighted
     symmetric = left is right
@@ -220,9 +240,7 @@ def between(left: Side, right: Side, kernel: SetKernel, memory_mib: float, n_job
         first_set = run[0] if symmetric else 0
         K[run[0] : run[1], first_set:] = join(left, right, run, first_set)
 
-    # The blocks are shared out between threads; a matrix product of threads of its own would only be in their way.
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads) as threads:
-        list(threads.map(job, _runs(left.offsets)))
+    _share_out(job, _runs(left.offsets), n_threads)
     if symmetric:
         above = np.triu_indices(left.n_sets, 1)
         K.T[above] = K[above]
@@ -233,10 +251,12 @@ def _threads_within(left: Side, right: Side, kernel: SetKernel, memory_mib: floa
     """Return how many threads the memory allows; raise ValueError if not one."""
     item, n_features = left.X.dtype.itemsize, left.X.shape[1]
     result = 8 * left.n_sets * right.n_sets
-    # A block and its copies, one chunk of the other side made dense, and what the sets of a run have collected.
-    a_thread = item * (3 * ROWS * COLUMNS + (COLUMNS * n_features if sparse.issparse(left.X) else 0))
-    largest = max(ROWS, int(np.diff(left.offsets).max()))
-    a_thread += item * largest * (right.n_sets if kernel == "max" else 1) + 8 * min(ROWS, left.n_sets) * right.n_sets
+    # A block and its copies, one chunk of the left side made dense, and what the sets of a run have collected.
+    a_thread = item * (3 * ROWS * COLUMNS + (2 * COLUMNS * n_features if sparse.issparse(left.X) else 0))
+    sets_of_run = min(COLUMNS, left.n_sets)
+    a_thread += 8 * sets_of_run * right.n_sets
+    if kernel == "max":
+        a_thread += item * (sets_of_run * len(right.half_squares) + COLUMNS * right.n_sets)
     most = int((memory_mib * MIB - result) // a_thread)
     if most < 1:
         raise ValueError(
@@ -247,10 +267,10 @@ def _threads_within(left: Side, right: Side, kernel: SetKernel, memory_mib: floa
 
 
 def _runs(offsets: Integers) -> Iterator[tuple[int, int]]:
-    """Cut sets into runs of about ``ROWS`` vectors; a larger set is a run of its own."""
+    """Cut sets into runs of about ``COLUMNS`` vectors; a larger set is a run of its own."""
     start = 0
     for stop in range(1, len(offsets)):
-        if stop == len(offsets) - 1 or offsets[stop + 1] - offsets[start] > ROWS:
+        if stop == len(offsets) - 1 or offsets[stop + 1] - offsets[start] > COLUMNS:
             yield start, stop
             start = stop
 
@@ -260,21 +280,23 @@ def _chunks(first: int, last: int, size: int) -> list[tuple[int, int]]:
     return list(pairwise(bounds))
 
 
-def _block_with(right: Side, columns: tuple[int, int]) -> Callable[[Side, tuple[int, int]], Array]:
-    """Return a function that gives the Gaussian kernel of some vectors with these of the right side."""
-    X = right.X[columns[0] : columns[1]]
+def _blocks(
+    left: Side, right: Side, columns: tuple[int, int], first: int, weigh: bool
+) -> Iterator[tuple[tuple[int, int], Array]]:
+    """Give the Gaussian kernel of the right side's vectors, from the first on, with these of the left, block by block.
+
+    With ``weigh`` the rows are multiplied by the weights of the right side's vectors.
+    """
+    X = left.X[columns[0] : columns[1]]
     other = np.ascontiguousarray(X.toarray().T) if sparse.issparse(X) else X.T
-    half_squares = right.half_squares[columns[0] : columns[1]]
-
-    def block(left: Side, rows: tuple[int, int]) -> Array:
-        exponent = np.asarray(left.X[rows[0] : rows[1]] @ other)
-        exponent -= left.half_squares[rows[0] : rows[1], np.newaxis]
-        exponent -= half_squares
-        # Rounding must not make a vector more than equal to itself.
-        np.minimum(exponent, 0.0, out=exponent)
-        return np.asarray(np.exp(exponent, out=exponent))
-
-    return block
+    half_squares = left.half_squares[columns[0] : columns[1]]
+    # A factor outside the exponential is a term inside it, and costs nothing there.
+    shift = right.half_squares - np.log(right.weights) if weigh else right.half_squares
+    for rows in _chunks(first, len(right.half_squares), ROWS):
+        block = np.asarray(right.X[rows[0] : rows[1]] @ other)
+        block -= shift[rows[0] : rows[1], np.newaxis]
+        block -= half_squares
+        yield rows, np.asarray(np.exp(block, out=block))
 
 
 def _sets_within(offsets: Integers, first: int, last: int) -> tuple[int, Integers]:
@@ -286,43 +308,37 @@ def _sets_within(offsets: Integers, first: int, last: int) -> tuple[int, Integer
 
 def _join_weighted(left: Side, right: Side, run: tuple[int, int], first_set: int) -> Floats:
     """Return the weighted sums of the Gaussian kernel between a run of sets and those of the right side."""
-    joined = np.zeros((run[1] - run[0], right.n_sets - first_set))
-    first, last = left.offsets[run[0]], left.offsets[run[1]]
-    for columns in _chunks(right.offsets[first_set], right.offsets[-1], COLUMNS):
-        block_of = _block_with(right, columns)
-        set_b, starts_b = _sets_within(right.offsets, *columns)
-        for rows in _chunks(first, last, ROWS):
-            block = block_of(left, rows)
-            block *= right.weights[columns[0] : columns[1]]
-            sums = np.add.reduceat(block, starts_b, axis=1)
-            sums *= left.weights[rows[0] : rows[1], np.newaxis]
-            set_a, starts_a = _sets_within(left.offsets, *rows)
-            place = np.s_[set_a - run[0] :, set_b - first_set :]
-            joined[place][: len(starts_a), : len(starts_b)] += np.add.reduceat(sums, starts_a, axis=0)
-    return joined
+    joined = np.zeros((right.n_sets - first_set, run[1] - run[0]))
+    for columns in _chunks(left.offsets[run[0]], left.offsets[run[1]], COLUMNS):
+        set_a, starts_a = _sets_within(left.offsets, *columns)
+        sets_a = slice(set_a - run[0], set_a - run[0] + len(starts_a))
+        for rows, block in _blocks(left, right, columns, right.offsets[first_set], weigh=True):
+            set_b, starts_b = _sets_within(right.offsets, *rows)
+            sums = np.add.reduceat(block, starts_b, axis=0)
+            sums *= left.weights[columns[0] : columns[1]]
+            sets_b = slice(set_b - first_set, set_b - first_set + len(starts_b))
+            joined[sets_b, sets_a] += np.add.reduceat(sums, starts_a, axis=1)
+    return joined.T
 
 
 def _join_best(left: Side, right: Side, run: tuple[int, int], first_set: int) -> Floats:
     """Return the mean best match, over both directions, between a run of sets and those of the right side."""
-    first, last = left.offsets[run[0]], left.offsets[run[1]]
-    n_right = right.n_sets - first_set
-    # The best match of each vector of the run in every set of the right side.
-    best_of_left = np.zeros((last - first, n_right), left.X.dtype)
-    joined = np.zeros((run[1] - run[0], n_right))
-    for columns in _chunks(right.offsets[first_set], right.offsets[-1], COLUMNS):
-        block_of = _block_with(right, columns)
-        set_b, starts_b = _sets_within(right.offsets, *columns)
-        sets_b = slice(set_b - first_set, set_b - first_set + len(starts_b))
-        best_of_right = np.zeros((run[1] - run[0], columns[1] - columns[0]), left.X.dtype)
-        for rows in _chunks(first, last, ROWS):
-            block = block_of(left, rows)
-            mine = best_of_left[rows[0] - first : rows[1] - first, sets_b]
-            np.maximum(mine, np.maximum.reduceat(block, starts_b, axis=1), out=mine)
-            set_a, starts_a = _sets_within(left.offsets, *rows)
-            theirs = best_of_right[set_a - run[0] : set_a - run[0] + len(starts_a)]
-            np.maximum(theirs, np.maximum.reduceat(block, starts_a, axis=0), out=theirs)
-        best_of_right *= right.weights[columns[0] : columns[1]]
-        joined[:, sets_b] += np.add.reduceat(best_of_right, starts_b, axis=1)
-    best_of_left *= left.weights[first:last, np.newaxis]
-    joined += np.add.reduceat(best_of_left, left.offsets[run[0] : run[1]] - first, axis=0)
-    return joined / 2
+    n_right, n_run, begin = right.n_sets - first_set, run[1] - run[0], right.offsets[first_set]
+    # The best match of each vector of the right side in every set of the run.
+    best_of_right = np.zeros((len(right.half_squares) - begin, n_run), left.X.dtype)
+    joined = np.zeros((n_right, n_run))
+    for columns in _chunks(left.offsets[run[0]], left.offsets[run[1]], COLUMNS):
+        set_a, starts_a = _sets_within(left.offsets, *columns)
+        sets_a = slice(set_a - run[0], set_a - run[0] + len(starts_a))
+        best_of_left = np.zeros((n_right, columns[1] - columns[0]), left.X.dtype)
+        for rows, block in _blocks(left, right, columns, begin, weigh=False):
+            set_b, starts_b = _sets_within(right.offsets, *rows)
+            mine = best_of_left[set_b - first_set : set_b - first_set + len(starts_b)]
+            np.maximum(mine, np.maximum.reduceat(block, starts_b, axis=0), out=mine)
+            theirs = best_of_right[rows[0] - begin : rows[1] - begin, sets_a]
+            np.maximum(theirs, np.maximum.reduceat(block, starts_a, axis=1), out=theirs)
+        best_of_left *= left.weights[columns[0] : columns[1]]
+        joined[:, sets_a] += np.add.reduceat(best_of_left, starts_a, axis=1)
+    best_of_right *= right.weights[begin:, np.newaxis]
+    joined += np.add.reduceat(best_of_right, right.offsets[first_set:-1] - begin, axis=0)
+    return joined.T / 2
