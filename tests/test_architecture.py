@@ -23,10 +23,11 @@ ROOMS = [
     ["persistence"],
     ["estimators"],
     ["datasets"],
+    ["evaluation"],
     ["cli"],
 ]
 LEVEL = {name: level for level, room in enumerate(ROOMS) for name in room}
-ONLY_IN = {"numba": {"engines/kernels.py"}, "torch": {"engines/gpu.py"}}
+ONLY_IN = {"numba": {"engines/kernels.py"}, "torch": {"engines/gpu.py", "evaluation/peers.py"}}
 
 
 def modules():

@@ -1,0 +1,1 @@
+"""Evaluation: what results are made with and held against."""

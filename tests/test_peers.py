@@ -1,0 +1,36 @@
+import numpy as np
+import pytest
+
+from setrbm import Bags
+from setrbm.evaluation.peers import GatedAttention, pooled_svm
+
+
+def easy(n_sets=40, seed=0):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 5, n_sets)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    X, y = rng.random((offsets[-1], 4)) * 0.5, np.arange(n_sets) % 2
+    X[offsets[:-1][y == 1], 1] += 2.0
+    return Bags(X, offsets), y
+
+
+def test_a_pooled_svm_learns():
+    assert pooled_svm(C=10.0).fit(*easy()).score(*easy(seed=1)) > 0.9
+
+
+def test_gated_attention_learns_the_same_each_time_and_keeps_its_best_epoch():
+    pytest.importorskip("torchmil")
+    bags, y = easy()
+    labels = np.array(["no", "yes"])[y]
+    settings = {"learning_rate": (1e-5, 1e-2), "max_epochs": 25, "random_state": 0}
+    model, again = (GatedAttention(20, **settings).fit(bags, labels) for _ in range(2))
+    new, truth = easy(seed=1)
+    assert model.score(new, np.array(["no", "yes"])[truth]) > 0.9
+    assert model.learning_rate_ == 1e-2
+    np.testing.assert_array_equal(model.predict_proba(new), again.predict_proba(new))
+    np.testing.assert_allclose(model.predict_proba(new).sum(axis=1), 1.0)
+
+
+def test_gated_attention_refuses_more_than_two_classes():
+    with pytest.raises(ValueError, match="must have two classes. Got 3"):
+        GatedAttention().fit(easy()[0], np.arange(40) % 3)
