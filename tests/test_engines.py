@@ -397,3 +397,28 @@ def test_threads_that_train_together_are_not_kept_waiting_for_one_that_failed():
 
     with ThreadPoolExecutor(2) as threads, pytest.raises(MemoryError, match="no room"):
         cpu.together(threads, work, teams)
+
+
+def test_helpers_are_not_kept_waiting_when_the_next_cannot_be_started():
+    weights = cpu.kernel_weights(random_params(np.random.default_rng(0), 3, 130, 2), "float64")
+    teams = cpu.new_teams(weights, 130, 3)
+
+    class Unwilling(ThreadPoolExecutor):
+        def submit(self, *args):
+            if self._threads:
+                raise RuntimeError("can't start new thread")
+            return super().submit(*args)
+
+    with Unwilling(2) as threads, pytest.raises(RuntimeError, match="can't start"):
+        cpu.together(threads, lambda me: kernels.meet(teams[me], 1), teams)
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_persistent_chains_refuse_sets_of_other_sizes(constraint):
+    engine, spec = get_engine("cpu"), Spec(constraint, "soft", generative=True, persistent=True)
+    session = engine.begin(spec, make_models(0)[:1], 1)
+    sets = make_sets(0)
+    session.run([engine.place(sets, spec)], [np.arange(N_SETS)], 0)
+    other = LabelledSets(make_sets(1).bags, sets.y, sets.weight)
+    with pytest.raises(ValueError, match="must bring the same sets. Got sets of other sizes"):
+        session.run([engine.place(other, spec)], [np.arange(N_SETS)], 1)

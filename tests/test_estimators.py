@@ -465,16 +465,16 @@ def test_divergence_is_said_at_once(engine):
 def test_divergence_of_the_generative_part_alone_is_said_even_where_the_loss_stays_low():
     bags, y = easy(low=-50.0, high=50.0)
     model = ClassSetRBM(
-        objective="hybrid", visible="gaussian", scale=None, learning_rate=1e-9, generative_learning_rate=0.1,
-        weight_decay=0.0, max_epochs=10_000, patience=None, init_scale=1e-9,
+        objective="hybrid", visible="gaussian", scale=None, learning_rate=1e-9, generative_learning_rate=10.0,
+        weight_decay=0.0, max_epochs=100, patience=None, init_scale=1e-9, random_state=0,
     )  # fmt: skip
-    with pytest.raises(ValueError, match=r"must not diverge. Got .* in epoch \d+ .*generative_learning_rate=0.1"):
+    with pytest.raises(ValueError, match=r"must not diverge. Got .* in epoch \d+ .*generative_learning_rate=10.0"):
         model.fit(bags, y)
 
 
 def test_decay_that_turns_the_weights_over_is_named():
     with pytest.raises(
-        ValueError, match=r"rate times weight_decay must be below 1. Got weight_decay=30.0.*Lower the d"
+        ValueError, match=r"rate times weight_decay must be below 1. Got weight_decay=30.0.*Lower the r"
     ):
         ClassSetRBM(weight_decay=30.0).fit(*easy())
 
@@ -624,3 +624,47 @@ def test_a_refit_that_diverges_leaves_the_model_as_it_was_chosen(monkeypatch):
     with pytest.warns(UserWarning, match="diverged when they were trained again on all sets. The model is kept"):
         model = ClassSetRBMCV(5, **settings).fit(bags, y)
     np.testing.assert_array_equal(model.W_, kept.W_)
+
+
+@pytest.mark.parametrize("estimator", [ClassSetRBM(5), ClassSetRBM(5, early_stopping=False), ClassSetRBMCV(5)])
+def test_ctrl_c_before_anything_is_learned_is_raised_as_always(monkeypatch, estimator):
+    def interrupt(self, placed, orders, epoch):
+        raise KeyboardInterrupt
+
+    bags, y = easy()
+    parts = ClassSetRBM(5, random_state=0).partial_fit(bags, y, classes=[0, 1])
+    before = parts.W_.copy()
+    monkeypatch.setattr("setrbm.engines.cpu.CpuSession.run", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        estimator.fit(bags, y)
+    assert not hasattr(estimator, "W_")
+    with pytest.raises(KeyboardInterrupt):
+        parts.partial_fit(bags, y)
+    np.testing.assert_array_equal(parts.W_, before)
+
+
+def test_ctrl_c_in_the_refit_keeps_the_model_as_it_was_chosen():
+    bags, y = easy()
+    settings = {"learning_rate": (0.05, 0.1), "init_scale": 0.3, "max_epochs": 20, "random_state": 0}
+    kept = ClassSetRBMCV(5, refit=False, **settings).fit(bags, y)
+    seen = []
+
+    def interrupt(progress):
+        seen.append(progress.running)
+        if progress.running == 1 and progress.epoch == 1 and len(seen) > 10:
+            raise KeyboardInterrupt
+
+    token = progress_report.set(interrupt)
+    try:
+        with pytest.warns(UserWarning, match="interrupted"):
+            model = ClassSetRBMCV(5, **settings).fit(bags, y)
+    finally:
+        progress_report.reset(token)
+    np.testing.assert_array_equal(model.W_, kept.W_)
+
+
+def test_going_on_with_another_number_of_hidden_units_is_refused_in_parts_too():
+    bags, y = easy()
+    model = ClassSetRBM(5).partial_fit(bags, y, classes=[0, 1])
+    with pytest.raises(ValueError, match="goes on with the 5 hidden units fitted. Got n_hidden=7"):
+        model.set_params(n_hidden=7).partial_fit(bags, y)

@@ -77,7 +77,7 @@ def test_scaling_is_measured_over_all_shards(tmp_path):
 
 def test_balanced_weights_count_all_shards(tmp_path):
     bags, _ = make(60)
-    y = np.repeat([0, 1], [54, 6])
+    y = (np.arange(60) % 10 == 0).astype(int)
     shards = write_shards(tmp_path, bags, y, sets_per_shard=20)
     plain, balanced = (
         ClassSetRBM(5, class_weight=weight, random_state=0, max_epochs=30)
@@ -132,7 +132,7 @@ def test_a_shard_that_changes_during_training_is_named(tmp_path):
     shards = write_shards(tmp_path, bags, y, sets_per_shard=25)
     write_shard(shards.shards[2].path, bags[:3], y[:3])
     model = ClassSetRBM(5, max_epochs=2)
-    with pytest.raises(ValueError, match="shard-00002.npz' changed while it was in use"):
+    with pytest.raises(ValueError, match="shard-00002.npz' is gone, or changed while it was in use"):
         model.fit(shards)
     assert not hasattr(model, "W_")
 
@@ -174,3 +174,52 @@ def test_a_shard_whose_columns_lie_beyond_its_width_is_refused(tmp_path):
     write_shard(tmp_path / "bad.npz", Bags._trusted(X, np.arange(5), None, None), np.arange(4))
     with pytest.raises(ValueError, match=r"bad.npz.*columns of a sparse matrix must lie between 0 and 3. Got 0 to 9"):
         Shards([tmp_path / "bad.npz"])
+
+
+def test_streams_of_which_nothing_or_everything_is_held_out(tmp_path):
+    bags, y = Bags(np.random.default_rng(0).random((8, 3)), np.arange(9)), np.arange(8) % 2
+    shards = write_shards(tmp_path, bags, y, sets_per_shard=4)
+    none_held_out = [ClassSetRBM(5, max_epochs=3, validation_fraction=1e-9, random_state=0).fit(shards)]
+    assert none_held_out[0].best_epoch_ == 3
+    with pytest.raises(ValueError, match="must be sets to learn from. All of the stream were held out"):
+        ClassSetRBM(5, max_epochs=3, validation_fraction=1 - 1e-9, random_state=0).fit(shards)
+
+
+def test_a_reader_that_gives_other_sets_on_a_later_pass_is_noticed(tmp_path):
+    bags, y = Bags(np.random.default_rng(0).random((8, 3)), np.arange(0, 9, 2)), np.arange(4) % 2
+    paths = [shard.path for shard in write_shards(tmp_path, bags, y).shards]
+    calls = []
+
+    def read(path):
+        calls.append(path)
+        whole, labels = read_shard(path)
+        return (whole, labels) if len(calls) == 1 else (Bags(whole.X[:4], np.arange(5)), labels)
+
+    with pytest.raises(ValueError, match="was read otherwise than when the Shards were made"):
+        ClassSetRBM(5, max_epochs=2).fit(Shards(paths, read=read))
+
+
+def test_a_folder_is_its_shards_and_is_not_written_to_twice(tmp_path):
+    bags, y = Bags(np.random.default_rng(0).random((8, 3)), np.arange(9)), np.arange(8) % 2
+    written = write_shards(tmp_path / "s", bags.to_list(), y, sets_per_shard=4)
+    assert [s.path for s in Shards(tmp_path / "s").shards] == [s.path for s in written.shards]
+    assert 0.0 <= ClassSetRBM(5, max_epochs=1).fit(written).score(written) <= 1.0
+    with pytest.raises(FileExistsError, match="must not hold shards yet. Got 2, the first 'shard-00000.npz'"):
+        write_shards(tmp_path / "s", bags, y)
+    with pytest.raises(ValueError, match=r"at least one shard. Got none \(a folder is searched for shard-\*.npz\)"):
+        Shards(tmp_path)
+
+
+def test_shards_of_one_class_each_are_warned_of(tmp_path):
+    bags, y = Bags(np.random.default_rng(0).random((40, 3)), np.arange(41)), np.repeat([0, 1], 20)
+    with pytest.warns(UserWarning, match="4 of 4 shards hold sets of one class only .* write them in random order"):
+        ClassSetRBM(5, max_epochs=2).fit(write_shards(tmp_path, bags, y, sets_per_shard=10))
+
+
+def test_a_shard_with_a_flipped_byte_is_named(tmp_path):
+    bags, y = Bags(np.random.default_rng(0).random((40, 30)), np.arange(41)), np.arange(40) % 2
+    path = write_shards(tmp_path, bags, y).shards[0].path
+    whole = path.read_bytes()
+    path.write_bytes(whole[:3000] + bytes([whole[3000] ^ 1]) + whole[3001:])
+    with pytest.raises(ValueError, match="shard-00000.npz.*is damaged"):
+        Shards([path])

@@ -63,9 +63,10 @@ def set_kernel(
     kernel : {"migraph", "migraph2", "max"}
         The local kernel ("max") is not positive semi-definite in general.
     gamma : float or "median"
-        The Gaussian kernel's; "median" is one over the median squared distance between vectors of A.
+        The Gaussian kernel's; "median" is one over the median squared distance between vectors of B (of A without B),
+        so that new sets A are held against training sets B by the measure of these.
     threshold : float or "median"
-        For migraph2: vectors of a set nearer than this are neighbours. "median" is the median distance.
+        For migraph2: vectors of a set nearer than this are neighbours. "median" is that median distance.
     memory_mib : float
         The most memory to use beside the inputs; more than that is refused before anything is done.
     n_jobs : int, optional
@@ -88,7 +89,9 @@ def set_kernel(
     """
     A = A if isinstance(A, Bags) else Bags.from_list(A)
     B = B if isinstance(B, Bags | None) else Bags.from_list(B)
-    gamma, threshold = resolve(A, kernel, gamma, threshold)
+    if B is not None and A.shape[1] != B.shape[1]:
+        raise ValueError(f"A and B must have the same features. Got {A.shape[1]} and {B.shape[1]}.")
+    gamma, threshold = resolve(A if B is None else B, kernel, gamma, threshold)
     left = prepare(A, kernel, gamma, threshold)
     right = left if B is None else prepare(B, kernel, gamma, threshold)
     return between(left, right, kernel, memory_mib, n_jobs)

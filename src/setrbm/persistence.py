@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
@@ -29,10 +30,23 @@ class ModelFile:
 
 def write(path: str | os.PathLike[str], model: ModelFile) -> None:
     """Write a model file; the old file stays whole until the new one is."""
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"{os.fspath(path)!r} must name a file to write. It is a folder.")
     header = {"format": FORMAT, "kind": model.kind, **model.description}
     arrays = {name: np.ascontiguousarray(array) for name, array in model.arrays.items()}
+    header["digest"] = digest(header, arrays)
     payload = to_safetensors(arrays, metadata={FIELD: json.dumps(header, allow_nan=False)})
     write_atomically(Path(path), payload)
+
+
+def digest(header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> str:
+    """Return a checksum of all that a file holds, but the checksum itself."""
+    known = {name: value for name, value in header.items() if name != "digest"}
+    total = hashlib.sha256(json.dumps(known, sort_keys=True).encode())
+    for name in sorted(arrays):
+        total.update(f"{name} {arrays[name].dtype.str} {arrays[name].shape}".encode())
+        total.update(np.ascontiguousarray(arrays[name]).tobytes())
+    return total.hexdigest()
 
 
 def write_atomically(path: Path, payload: bytes) -> None:
@@ -69,6 +83,8 @@ def read(path: str | os.PathLike[str]) -> ModelFile:
             f"{os.fspath(path)!r} must be a model file written by save(). It is truncated, damaged or of another kind: "
             f"{error}."
         ) from None
+    if header.get("digest") != digest(header, arrays):
+        raise ValueError(f"{os.fspath(path)!r} is damaged: what it holds is not what was written.")
     return ModelFile(header.pop("kind"), header, arrays)
 
 
@@ -76,7 +92,9 @@ def _header(path: str | os.PathLike[str], metadata: dict[str, str]) -> dict[str,
     name = os.fspath(path)
     try:
         header = json.loads(metadata[FIELD])
-        version, _ = int(header["format"]), str(header["kind"])
+        version = int(header["format"])
+        if not isinstance(header["kind"], str):
+            raise TypeError("kind must be a string")
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
         raise ValueError(
             f"{name!r} must be a model file written by save(). It is a safetensors file without setrbm's description."

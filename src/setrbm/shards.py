@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import struct
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from setrbm.bags import Bags
 
 Reader = Callable[[Path], tuple[Bags, npt.NDArray[Any]]]
 NPZ_LOCAL_HEADER = 30
+PATTERN = "shard-*.npz"
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,8 @@ class Shards:
 
     Parameters
     ----------
-    paths : iterable of paths
-        In the order of the stream.
+    paths : iterable of paths, or the path of a folder
+        In the order of the stream; of a folder all that ``write_shards`` wrote there.
     read : callable, optional
         From a path to ``(bags, y)``; the default maps files written by ``write_shards``.
 
@@ -70,13 +71,17 @@ class Shards:
     (92,)
     """
 
-    def __init__(self, paths: Iterable[str | os.PathLike[str]], read: Reader | None = None) -> None:
+    def __init__(
+        self, paths: Iterable[str | os.PathLike[str]] | str | os.PathLike[str], read: Reader | None = None
+    ) -> None:
+        if isinstance(paths, str | os.PathLike):
+            paths = sorted(Path(paths).glob(PATTERN))
         self._read = read_shard if read is None else read
         self.shards: list[Shard] = []
         for path in paths:
             self.shards.append(self._look_at(Path(path)))
         if not self.shards:
-            raise ValueError("There must be at least one shard. Got none.")
+            raise ValueError(f"There must be at least one shard. Got none (a folder is searched for {PATTERN}).")
 
     def _look_at(self, path: Path) -> Shard:
         bags, y = self._read(path)
@@ -130,9 +135,12 @@ class Shards:
         """Read the shards one after the other; each is let go when the next is asked for."""
         for shard in self.shards:
             if not shard.path.is_file() or _stamp(shard.path) != shard.stamp:
-                raise ValueError(f"{str(shard.path)!r} changed while it was in use. Make the Shards anew.")
+                raise ValueError(f"{str(shard.path)!r} is gone, or changed while it was in use. Make the Shards anew.")
             # What was checked once need not be checked in every pass.
             bags, y = map_shard(shard.path, trusted=True) if self._read is read_shard else self._read(shard.path)
+            seen = (len(bags), bags.n_vectors, bags.shape[1], bags.dtype, bags.is_sparse)
+            if seen != (shard.n_sets, shard.n_vectors, shard.n_features, shard.dtype, shard.is_sparse):
+                raise ValueError(f"{str(shard.path)!r} was read otherwise than when the Shards were made.")
             yield shard, bags, y
 
     def __repr__(self) -> str:
@@ -144,11 +152,15 @@ class Shards:
         )
 
 
-def write_shards(folder: str | os.PathLike[str], bags: Bags, y: npt.ArrayLike, sets_per_shard: int = 10_000) -> Shards:
-    """Write labelled sets as shards into a folder (made if need be) and return them.
+def write_shards(
+    folder: str | os.PathLike[str], bags: Bags | Sequence[Any], y: npt.ArrayLike, sets_per_shard: int = 10_000
+) -> Shards:
+    """Write labelled sets as shards into a folder (made if need be, and without shards yet) and return them.
 
-    See ``Shards`` for an example.
+    Write them in random order: training shuffles within a shard, not across. For data that do not fit into memory,
+    ``write_shard(path, bags, y)`` writes one part. See ``Shards`` for an example.
     """
+    bags = bags if isinstance(bags, Bags) else Bags.from_list(bags)
     labels = np.asarray(y)
     if labels.shape != (len(bags),):
         raise ValueError(f"y must hold one label for each of {len(bags)} sets. Got shape {labels.shape}.")
@@ -158,6 +170,8 @@ def write_shards(folder: str | os.PathLike[str], bags: Bags, y: npt.ArrayLike, s
         raise ValueError(f"sets_per_shard must be at least 1. Got {sets_per_shard}.")
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
+    if old := sorted(folder.glob(PATTERN)):
+        raise FileExistsError(f"{str(folder)!r} must not hold shards yet. Got {len(old)}, the first {old[0].name!r}.")
     paths = []
     for number, start in enumerate(range(0, len(bags), sets_per_shard)):
         paths.append(folder / f"shard-{number:05d}.npz")
@@ -196,6 +210,8 @@ def map_shard(path: Path, trusted: bool) -> tuple[Bags, npt.NDArray[Any]]:
     if not path.is_file():
         raise FileNotFoundError(f"There is no shard {str(path)!r}.")
     try:
+        if not trusted:
+            _check_sums(path)
         arrays = map_npz(path)
         offsets, y, n_features = arrays["offsets"], np.array(arrays["y"]), int(arrays["n_features"])
         X: Any = arrays.get("X")
@@ -204,12 +220,21 @@ def map_shard(path: Path, trusted: bool) -> tuple[Bags, npt.NDArray[Any]]:
                 (arrays["data"], arrays["indices"], arrays["indptr"]), shape=(len(arrays["indptr"]) - 1, n_features)
             )
             X.has_canonical_format = True
+        if X.dtype not in (np.float32, np.float64):
+            raise ValueError(f"its vectors must be float32 or float64, not {X.dtype}")
         bags = Bags._trusted(X, offsets, None, None) if trusted else Bags(X, offsets)
     except (zipfile.BadZipFile, KeyError, ValueError, OSError, struct.error) as error:
         raise ValueError(f"{str(path)!r} must be a whole shard written by write_shards. Got: {error}.") from None
     if y.shape != (len(bags),):
         raise ValueError(f"{str(path)!r} must hold one label a set. Got {y.shape} labels for {len(bags)} sets.")
     return bags, y
+
+
+def _check_sums(path: Path) -> None:
+    """Raise ValueError if the file's own checksums say that it is damaged."""
+    with zipfile.ZipFile(path) as archive:
+        if (bad := archive.testzip()) is not None:
+            raise ValueError(f"{bad} is damaged")
 
 
 def map_npz(path: Path) -> dict[str, Array]:

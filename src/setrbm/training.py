@@ -186,6 +186,10 @@ def train_stream(
                 total = sets.weight[chosen].sum()
                 losses += total * session.run([engine.place(sets, spec)] * everyone, orders, epoch)
                 weights += total
+        if not weights.any():
+            raise ValueError(
+                f"There must be sets to learn from. All of the stream were held out: validation_fraction is {fraction}."
+            )
         return losses / weights
 
     def score(running: Mask) -> Floats:
@@ -280,7 +284,7 @@ def _outcomes(session: Session, watch: _Watch, watched: Sequence[bool], interrup
     outcomes = []
     for m, keep_best in enumerate(watched):
         params = best[m] if keep_best and np.isfinite(watch.best[m, 0]) else last[m]
-        best_epoch = watch.best_epoch[m] if keep_best else watch.n_epochs[m]
+        best_epoch = watch.best_epoch[m] if keep_best and np.isfinite(watch.best[m, 0]) else watch.n_epochs[m]
         diverged_in = int(watch.diverged_in[m]) or None
         outcomes.append(
             Outcome(params, watch.history(m), int(best_epoch), float(watch.best[m, 0]), diverged_in, interrupted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
@@ -164,27 +164,37 @@ def own_copies(weights: Weights) -> Weights:
 
 
 def together(threads: ThreadPoolExecutor | None, work: Callable[[int], None], teams: Sequence[Team]) -> None:
-    """Let every thread of a team do its work; if one fails, the others are not kept waiting for it."""
+    """Let every thread of a team do its work; whatever goes wrong, nobody is kept waiting for one that never comes."""
+    if threads is None or len(teams) == 1:
+        work(0)
+        return
+    futures: list[Future[None]] = []
 
     def guarded(me: int) -> None:
         try:
             work(me)
         except BaseException:
-            teams[me].posts[:] = np.iinfo(np.int64).max
+            dismiss(teams)
             raise
 
-    if threads is None or len(teams) == 1:
-        work(0)
-        return
-    futures = [threads.submit(guarded, me) for me in range(1, len(teams))]
     try:
+        for me in range(1, len(teams)):
+            futures.append(threads.submit(guarded, me))
         # The caller works too: helpers woken by a thread that goes on running are given cores of their own.
-        guarded(0)
+        work(0)
         for future in futures:
             future.result()
+    except BaseException:
+        dismiss(teams)
+        raise
     finally:
         # After Ctrl-C nothing may still be writing to the parameters.
         wait(futures)
+
+
+def dismiss(teams: Sequence[Team]) -> None:
+    """Let no thread of a team wait any more."""
+    teams[0].posts[:] = np.iinfo(np.int64).max
 
 
 def forward_rows(
@@ -220,7 +230,7 @@ class CpuSession:
         self.unit = kernel_unit(spec)
         self.weights = [kernel_weights(model.params, spec.dtype) for model in models]
         self.remembered: list[Params | None] = [None] * len(models)
-        self.chains: dict[tuple[int, int, int], Chain] = {}
+        self.chains: dict[tuple[int, int], tuple[Chain, npt.NDArray[np.int64]]] = {}
         # Threads go to models where there are several, else to the hidden units of the one.
         self.threads = ThreadPoolExecutor(n_jobs) if n_jobs > 1 and len(models) > 1 else None
         self.team = ThreadPoolExecutor(n_jobs - 1) if n_jobs > 1 and len(models) == 1 else None
@@ -288,17 +298,20 @@ class CpuSession:
         """Return the persistent chains of a model over these sets, made at the first visit; None without a chain."""
         if not self.spec.generative:
             return None
-        # The number of sets is part of the key: another cut of the stream must not read beyond these chains.
-        key = (m, placed.first, len(placed.labels))
+        key, offsets = (m, placed.first), placed.sets.offsets
         if key not in self.chains:
             n_sets = len(placed.labels) if self.spec.persistent else 0
-            n_vectors = int(placed.sets.offsets[-1]) if n_sets and self.rules.is_or else 0
-            self.chains[key] = Chain(
+            n_vectors = int(offsets[-1]) if n_sets and self.rules.is_or else 0
+            chain = Chain(
                 np.zeros(n_sets, np.bool_),
                 np.empty((n_sets, self.rules.n_hidden), np.int32),
                 np.empty((n_vectors, self.rules.n_hidden), np.bool_),
             )
-        return self.chains[key]
+            self.chains[key] = chain, offsets.copy()
+        chain, before = self.chains[key]
+        if self.spec.persistent and not np.array_equal(before, offsets):
+            raise ValueError("With persistent chains every pass must bring the same sets. Got sets of other sizes.")
+        return chain
 
     def score(self, placed: Sequence[Placed], which: Sequence[Integers]) -> Floats:
         """Return each model's mean loss and mean error over its sets."""

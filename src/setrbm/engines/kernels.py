@@ -262,7 +262,13 @@ def look(context, posts, at):
     return types.int64(posts, types.int64), generate
 
 
-sched_yield = types.ExternalFunction("sched_yield", types.int32()) if os.name == "posix" else int
+if os.name == "posix":
+    sched_yield = types.ExternalFunction("sched_yield", types.int32())
+else:
+
+    @kernel
+    def sched_yield():
+        """Do nothing: where there is no way to offer the core, it is kept."""
 
 
 @kernel

@@ -32,7 +32,7 @@ class ReferenceSession:
         check_models(models)
         self.spec, self.models = spec, models
         self.current = [model.params.astype(np.float64).copy() for model in models]
-        self.remembered = [params.copy() for params in self.current]
+        self.remembered: list[Params | None] = [None] * len(models)
         self.chains: dict[tuple[int, int], HiddenState] = {}
 
     def run(self, placed: Sequence[LabelledSets], orders: Sequence[Integers], epoch: int) -> Floats:
@@ -102,7 +102,8 @@ class ReferenceSession:
 
     def params(self, remembered: bool) -> list[Params]:
         """Return the parameters of every model."""
-        return [params.copy() for params in (self.remembered if remembered else self.current)]
+        best = self.remembered if remembered else [None] * len(self.models)
+        return [(kept or now).copy() for kept, now in zip(best, self.current, strict=True)]
 
 
 def _whole(X: Array) -> Integers:

@@ -128,6 +128,20 @@ class BaseSetClassifier(ClassifierMixin, BaseEstimator):
         codes = (-self._forward_all(X, 1)).argmax(axis=1)
         return np.asarray(self.classes_[codes])
 
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the accuracy; Shards bring their labels.
+
+        Parameters
+        ----------
+        X : sets, as for ``fit``
+        y : array-like of shape (n_sets,)
+            None with Shards.
+        sample_weight : array-like of shape (n_sets,), optional
+        """
+        if isinstance(X, Shards) and y is None:
+            y = np.concatenate([labels for _, _, labels in X])
+        return float(super().score(X, y, sample_weight))
+
     # --- files ---
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -162,6 +176,8 @@ class BaseSetClassifier(ClassifierMixin, BaseEstimator):
         check_settings(estimator)
         estimator.classes_ = persistence.decode_labels(described["classes"])
         n_features, n_hidden = int(model.arrays["b"].shape[0]), int(model.arrays["c"].shape[0])
+        if n_hidden < 1 or n_features < 1:
+            raise ValueError(f"There must be hidden units and features. Got {n_hidden} and {n_features}.")
         estimator.n_features_in_ = n_features
         shapes = letter_shapes(n_hidden, n_features, len(estimator.classes_))
         if described["feature_names"] is not None:
@@ -170,11 +186,15 @@ class BaseSetClassifier(ClassifierMixin, BaseEstimator):
             shapes |= {"scale_low": (n_features,), "scale_factor": (n_features,)}
             estimator.scale_low_, estimator.scale_factor_ = model.arrays["scale_low"], model.arrays["scale_factor"]
             estimator.scale_floor_ = float(described["scale_floor"])
+            if estimator.scale_floor_ not in (0.0, -1.0):
+                raise ValueError(f"scale_floor must be 0 or -1. Got {estimator.scale_floor_}.")
         persistence.check_arrays(model.arrays, shapes)
         estimator._restore(described)
-        estimator.history_ = persistence.from_json(described["history"])
-        estimator.seed_ = int(described["seed"])
-        estimator.n_epochs_, estimator.best_epoch_ = int(described["n_epochs"]), int(described["best_epoch"])
+        estimator.history_ = {name: list(persistence.from_json(described["history"])[name]) for name in HISTORY}
+        counts = [int(described[name]) for name in ("seed", "n_epochs", "best_epoch")]
+        if min(counts) < 0:
+            raise ValueError(f"seed, n_epochs and best_epoch must not be negative. Got {counts}.")
+        estimator.seed_, estimator.n_epochs_, estimator.best_epoch_ = counts
         for letter in cls.letters:
             setattr(estimator, f"{letter}_", _as_trained(model.arrays[letter]))
         return estimator

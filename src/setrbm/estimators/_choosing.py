@@ -14,7 +14,7 @@ from setrbm._types import Integers
 from setrbm.energy import Params
 from setrbm.engines.protocol import LabelledSets
 from setrbm.estimators._base import BaseSetClassifier
-from setrbm.estimators._checks import choices_of
+from setrbm.estimators._checks import check_settings, choices_of
 from setrbm.estimators._fitting import (
     hidden_units,
     model_of,
@@ -31,7 +31,7 @@ from setrbm.training import HISTORY, NO_SETS, Outcome, Schedule, hold_out
 class Choosing(BaseSetClassifier):
     """``fit`` that tries every combination of the choices side by side and keeps, or trains anew, the best."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose the settings on a held-out part of labelled sets, then learn from all of them.
 
         Parameters
@@ -79,7 +79,12 @@ class Choosing(BaseSetClassifier):
         watched = held_out if len(held_out) else np.arange(len(sets.y))
         for (spec, _), members in groups.items():
             models = [model_of(candidates[i], self._start(candidates[i], sets, seed), seed) for i in members]
-            trained = train_side_by_side(self, spec, models, sets, held_out, watched, schedule)
+            try:
+                trained = train_side_by_side(self, spec, models, sets, held_out, watched, schedule)
+            except KeyboardInterrupt:
+                if not outcomes:
+                    raise
+                break
             outcomes.update(zip(members, trained, strict=True))
             if trained[0].interrupted:
                 break
@@ -109,7 +114,13 @@ class Choosing(BaseSetClassifier):
         model = model_of(settings, self._start(settings, sets, seed), seed)
         schedule = Schedule(chosen.best_epoch)
         spec = spec_of(settings, sets.bags.dtype)
-        outcome = train_side_by_side(self, spec, [model], sets, NO_SETS, NO_SETS, schedule)[0]
+        try:
+            outcome = train_side_by_side(self, spec, [model], sets, NO_SETS, NO_SETS, schedule)[0]
+        except KeyboardInterrupt:
+            warnings.warn("Training on all sets was interrupted; the model is kept as it was chosen.", stacklevel=3)
+            return chosen
+        if outcome.interrupted:
+            return chosen
         if outcome.diverged_in is None:
             return outcome
         warnings.warn(
@@ -134,5 +145,7 @@ class Choosing(BaseSetClassifier):
 
     def _restore(self, description: dict[str, Any]) -> None:
         chosen = persistence.from_json(description["chosen"])
-        self.best_params_, self.best_score_ = chosen["best_params"], chosen["best_score"]
-        self.results_ = chosen["results"]
+        self.best_params_, self.best_score_ = dict(chosen["best_params"]), float(chosen["best_score"])
+        self.results_ = dict(chosen["results"])
+        # What was chosen must be settings a model of one kind could have.
+        check_settings(SimpleNamespace(**vars(self._resolved()), CHOOSABLE=(), UNITS=self.UNITS))

@@ -179,6 +179,9 @@ def supervised(
     report = progress_report.get() or progress_printer(estimator.verbose, type(estimator).__name__)
     outcomes = work(get_engine(estimator.engine), as_threads(estimator.n_jobs), report)
     if any(outcome.interrupted for outcome in outcomes):
+        if not any(outcome.history["loss"] for outcome in outcomes):
+            # Nothing was learned that could be kept.
+            raise KeyboardInterrupt
         warnings.warn(
             f"Training was interrupted in epoch {len(outcomes[0].history['loss']) + 1} of {schedule.max_epochs}; the "
             "best parameters so far are kept.",
@@ -195,7 +198,7 @@ def refuse_divergence(settings: Any, outcome: Outcome) -> None:
         raise ValueError(
             f"Training must not diverge. The learning rate times weight_decay must be below 1. Got weight_decay="
             f"{settings.weight_decay} with learning_rate={settings.learning_rate}, "
-            f"generative_learning_rate={settings.generative_learning_rate}. Lower the decay."
+            f"generative_learning_rate={settings.generative_learning_rate}. Lower the rate or the decay."
         )
     got = f"a mean loss of {losses[-1]:g}" if np.isfinite(losses[-1]) else "parameters beyond all bounds"
     raise ValueError(
@@ -237,17 +240,15 @@ class Trainable(BaseSetClassifier):
 
         Notes
         -----
-        Ctrl-C ends training, not the program: the best parameters so far are kept, and a warning says so.
+        Ctrl-C after the first epoch ends training, not the program: the best parameters so far are kept, and a warning
+        says so. Before that there is nothing to keep, and it is raised as always.
         """
         if isinstance(X, Shards):
             return self._fit_stream(X, y, sample_weight)
         with unchanged_on_error(self):
             warm = self.warm_start and hasattr(self, "W_")
-            if warm and len(self.c_) != hidden_units(self):
-                raise ValueError(
-                    f"warm_start goes on with the {len(self.c_)} hidden units fitted. Got n_hidden={self.n_hidden}. "
-                    "Set warm_start=False to begin anew."
-                )
+            if warm:
+                self._refuse_another_size()
             sets, seed = prepare(self, X, y, sample_weight, warm)
             start = self._params() if warm else self._start([sets.bags], sets.bags.dtype, seed)
             first_epoch = self.n_epochs_ if warm else 0
@@ -288,6 +289,13 @@ class Trainable(BaseSetClassifier):
             self._take(outcome, more=True)
         return self
 
+    def _refuse_another_size(self) -> None:
+        if len(self.c_) != hidden_units(self):
+            raise ValueError(
+                f"Training goes on with the {len(self.c_)} hidden units fitted. Got n_hidden={self.n_hidden}. Fit a new"
+                " model (warm_start=False) to begin anew."
+            )
+
     def _refuse_persistent(self) -> None:
         if self.persistent and self.objective != "discriminative":
             raise ValueError(
@@ -299,6 +307,8 @@ class Trainable(BaseSetClassifier):
         check_settings(self)
         self._refuse_persistent()
         new = not hasattr(self, "W_")
+        if not new:
+            self._refuse_another_size()
         bags = self._bags(X, reset=new)
         if new:
             self._set_classes(classes)
@@ -347,7 +357,9 @@ class Trainable(BaseSetClassifier):
             if one_pass:
                 self._refuse_persistent()
             again = hasattr(self, "W_") and (one_pass or self.warm_start)
-            if not again:
+            if again:
+                self._refuse_another_size()
+            else:
                 self._begin_history()
             stream = labelled_stream(self, shards, again)
             if not again:
@@ -385,6 +397,7 @@ def labelled_stream(estimator: BaseSetClassifier, shards: Shards, again: bool) -
         ranges = [feature_range(bags) for _, bags, _ in shards] if estimator.scale == "auto" else []
         is_sparse = shards.shards[0].is_sparse
         estimator._set_scaling(Scaling.from_ranges(ranges, is_sparse) if ranges else None)
+    warn_if_sorted(shards)
     of_class = class_weights(estimator, shards)
 
     def stream() -> Iterator[LabelledSets]:
@@ -396,6 +409,17 @@ def labelled_stream(estimator: BaseSetClassifier, shards: Shards, again: bool) -
             yield LabelledSets(bags, codes, of_class[codes], shard.first)
 
     return stream
+
+
+def warn_if_sorted(shards: Shards) -> None:
+    """Warn where shards hold one class each: what one teaches the next then makes forgotten."""
+    alone = [shard for shard in shards.shards if shard.n_sets > 1 and len(shard.label_counts) == 1]
+    if len(alone) > len(shards.shards) // 2 and len(shards.shards) > 1:
+        warnings.warn(
+            f"{len(alone)} of {len(shards.shards)} shards hold sets of one class only (the first: "
+            f"{str(alone[0].path)!r}). Sets are shuffled within a shard, not across: write them in random order.",
+            stacklevel=4,
+        )
 
 
 def class_weights(estimator: BaseSetClassifier, shards: Shards) -> Floats:
