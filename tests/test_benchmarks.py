@@ -132,7 +132,7 @@ def test_what_a_new_process_is_told_to_time_runs(load):
 
 
 def test_memory_is_measured_from_what_was_resident(load):
-    module = load("bench_memory")
+    module = load("_memory")
     if not module.set_peak_back():
         pytest.skip("this system cannot set the peak of memory back")
     # What is taken and given back counts while it is there; what was there before does not.

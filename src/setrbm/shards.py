@@ -58,12 +58,14 @@ class Shards:
     Examples
     --------
     >>> import tempfile
+    >>> import numpy as np
     >>> from setrbm import ClassSetRBM
     >>> from setrbm.datasets import load_musk1
     >>> from setrbm.shards import Shards, write_shards
     >>> bags, y = load_musk1()
+    >>> order = np.random.default_rng(0).permutation(len(bags))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     shards = write_shards(folder, bags, y, sets_per_shard=40)
+    ...     shards = write_shards(folder, bags[order], y[order], sets_per_shard=40)
     ...     shards
     ...     model = ClassSetRBM(max_epochs=20, random_state=0).fit(shards)
     ...     model.predict(shards).shape
