@@ -21,13 +21,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 from joblib import cpu_count
 from scipy import sparse
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from setrbm._types import Array, Floats, Integers
 from setrbm.bags import Bags
@@ -198,9 +199,15 @@ def _threads(n_jobs: int | None) -> int:
     return int(cpu_count()) if n_jobs is None or n_jobs < 0 else n_jobs
 
 
+@cache
+def _libraries() -> ThreadpoolController:
+    """Return what rules the threads of the matrix products; looking for them takes milliseconds."""
+    return ThreadpoolController()
+
+
 def _share_out(job: Callable[[Any], None], tasks: Iterable[Any], n_threads: int) -> None:
     """Do all tasks on so many threads; a matrix product with threads of its own would only be in their way."""
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads) as threads:
+    with _libraries().limit(limits=1, user_api="blas"), ThreadPoolExecutor(n_threads) as threads:
         list(threads.map(job, tasks))
 
 
