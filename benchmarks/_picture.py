@@ -63,7 +63,7 @@ def _panel(ax: Any, rows: Sequence[Any]) -> None:
         ax.grid(axis="y", linewidth=0.3)
         ax.set_xlim(min(positive) / 2, max(positive) * 4)
     else:
-        ax.set_xlim(min(0, *reach), max(1e-9, *reach) * 1.25)
+        ax.set_xlim(min(0, *reach), max(1e-9, *reach) * 1.6)
     for i, row in enumerate(rows):
         if is_log:  # lengths mean nothing there: points
             ax.plot(row.value, i, marker="X" if row.met is False else "o", markersize=9, color=_colour(row))
@@ -75,9 +75,15 @@ def _panel(ax: Any, rows: Sequence[Any]) -> None:
         ax.text(edge * 1.15 if is_log else edge + 0.015 * max(reach), i, _label(row), va="center")
         if row.bar:
             ax.plot([BARS[row.bar].limit] * 2, [i - 0.45, i + 0.45], color=LIMIT, linewidth=2.5)
-    ax.set_yticks(range(len(rows)), [row.what for row in rows])
+    ax.set_yticks(range(len(rows)), _names(rows))
     ax.invert_yaxis()
     ax.set_xlabel(WORDS.get(rows[0].unit, rows[0].unit))
+
+
+def _names(rows: Sequence[Any]) -> list[str]:
+    """Return what each row is about, with its threads where two rows would else be named alike."""
+    names = [row.what for row in rows]
+    return [f"{row.what}, threads: {row.threads}" if names.count(row.what) > 1 else row.what for row in rows]
 
 
 def _colour(row: Any) -> str:
@@ -108,7 +114,7 @@ def draw_bars(path: Path, rows: Sequence[Any]) -> None:
     ticks = [tick for tick in (0.03, 0.1, 0.3, 0.5, 1, 2, 3, 5, 10, 30) if min(used) / 1.5 <= tick <= max(used) * 1.5]
     ax.set_xticks(sorted({*ticks, 1}), [f"{tick:g}" for tick in sorted({*ticks, 1})])
     ax.minorticks_off()
-    ax.set_yticks(range(len(rows)), [row.what for row in rows])
+    ax.set_yticks(range(len(rows)), _names(rows))
     ax.invert_yaxis()
     ax.set_xlabel("part of the allowance used: left of 1 (circles) is met, right of it (crosses) is missed")
     figure.savefig(path, dpi=110, metadata={"Software": None})
