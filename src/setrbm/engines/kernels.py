@@ -435,6 +435,13 @@ class Lanes:
         """Return a loop from 0 to n, as a context."""
         return cgutils.for_range(self.builder, n, intp=n.type)
 
+    def store_activations(self, sums: list[Any], scale: Any, c: Any, unit: Any, a: Any, place: Any) -> None:
+        """Store c + scale * sum for as many lanes as there are sums: of c from a unit on, of a from a place on."""
+        for lane, total in enumerate(sums):
+            bias = self.load(self.pointer(c, unit, lane))
+            activation = self.plus_product(bias, self.everywhere(scale), self.builder.load(total))
+            self.store(activation, self.pointer(a, place, lane))
+
     def reduce(self, vector: Any, join: Any) -> Any:
         """Return the eight numbers of a vector joined to one, by halves."""
         numbers = [self.builder.extract_element(vector, ir.Constant(ir.IntType(32), i)) for i in range(int(LANES))]
@@ -466,10 +473,7 @@ def gather(n_lanes: int) -> Any:
                 for lane, total in enumerate(sums):
                     weights = lanes.load(lanes.pointer(W, row, lane))
                     builder.store(lanes.plus_product(builder.load(total), x, weights), total)
-            for lane, total in enumerate(sums):
-                bias = lanes.load(lanes.pointer(c, unit, lane))
-                activation = lanes.plus_product(bias, lanes.everywhere(scale), builder.load(total))
-                lanes.store(activation, lanes.pointer(a, unit, lane))
+            lanes.store_activations(sums, scale, c, unit, a, unit)
             return context.get_dummy_value()
 
         i = types.int64
@@ -498,11 +502,8 @@ def multiply(n_lanes: int) -> Any:
                     for weight, total in zip(weights, totals, strict=True):
                         builder.store(lanes.plus_product(builder.load(total), value, weight), total)
             for s, totals in zip((s0, s1, s2, s3), sums, strict=True):
-                for lane, total in enumerate(totals):
-                    bias = lanes.load(lanes.pointer(c, unit, lane))
-                    activation = lanes.plus_product(bias, lanes.everywhere(scale), builder.load(total))
-                    place = builder.add(builder.mul(s, width), unit)
-                    lanes.store(activation, lanes.pointer(array.data, place, lane))
+                place = builder.add(builder.mul(s, width), unit)
+                lanes.store_activations(totals, scale, c, unit, array.data, place)
             return context.get_dummy_value()
 
         i = types.int64

@@ -62,6 +62,15 @@ class GatedAttention(ClassifierMixin, BaseEstimator):
     best_epoch_ : int
     best_score_ : float
         The held-out mean -log p(y | X).
+
+    Examples
+    --------
+    >>> from setrbm.datasets import load_musk1
+    >>> from setrbm.evaluation.peers import GatedAttention
+    >>> bags, y = load_musk1()
+    >>> model = GatedAttention(10, learning_rate=(1e-3,), max_epochs=2, random_state=0).fit(bags[:80], y[:80])
+    >>> model.predict_proba(bags[80:]).shape
+    (12, 2)
     """
 
     def __init__(
