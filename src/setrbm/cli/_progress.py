@@ -67,7 +67,8 @@ class Bar:
 
     def left(self, done: float) -> str:
         """Return the time left in words, judged by the time so far."""
-        if done <= 0:
+        # At the very beginning most of the time went into compilation, and says nothing of the rest.
+        if done < 0.02 * self.total:
             return "time left unknown"
         seconds = (time.perf_counter() - self._begin) * (self.total - done) / done
         minutes, rest = divmod(round(seconds), 60)
