@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
 from setrbm import Bags
-from setrbm.estimators import SetSVC
+from setrbm.estimators import SetSVC, SetSVCCV
 from setrbm.kernels import set_kernel
 from setrbm.scaling import Scaling
 
@@ -107,3 +107,44 @@ def test_bad_input_is_named_at_once():
         SetSVC(probability=True).fit(bags[:5], [0, 0, 0, 0, 1])
     with pytest.raises(AttributeError, match="has no attribute 'predict_proba'"):
         SetSVC().fit(bags, y).predict_proba(bags)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_what_is_chosen_is_what_a_search_over_machines_would_choose(kernel):
+    bags, y = some_sets()
+    y = np.where(np.random.default_rng(3).random(60) < 0.2, 1 - y, y)
+    model = SetSVCCV(kernel, C=(0.1, 1.0, 100.0), gamma_factors=(0.5, 4.0), threshold_factors=(0.5, 1.0), scale=None)
+    model.set_params(random_state=3).fit(bags, y)
+    median = SetSVC(kernel, scale=None).fit(bags, y)
+    grid = {"C": [0.1, 1.0, 100.0], "gamma": [f * median.gamma_ for f in (0.5, 4.0)]}
+    if kernel == "migraph2":
+        grid["threshold"] = [f * median.threshold_ for f in (0.5, 1.0)]
+    folds = StratifiedKFold(5, shuffle=True, random_state=3)
+    search = GridSearchCV(SetSVC(kernel, scale=None), grid, cv=folds).fit(bags, y)
+    chosen = {"C": model.C_, "gamma": model.gamma_, "threshold": model.threshold_}
+    assert {name: chosen[name] for name in grid} == search.best_params_
+    np.testing.assert_allclose(model.results_["score"], search.cv_results_["mean_test_score"], atol=1e-12)
+    new, _ = some_sets(1)
+    np.testing.assert_array_equal(model.decision_function(new), search.decision_function(new))
+    again = SetSVC(kernel, scale=None, **chosen).fit(bags, y)
+    np.testing.assert_array_equal(model.decision_function(new), again.decision_function(new))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"C": ()}, "C must offer at least one value to choose from. Got none"),
+        ({"C": (1.0, -1.0)}, "C must be a positive number. Got -1.0"),
+        ({"gamma_factors": (0.0,)}, "gamma_factors must be a positive number. Got 0.0"),
+        ({"folds": 1}, "folds must be an integer of 2 or more. Got 1"),
+    ],
+)
+def test_choices_that_are_none_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        SetSVCCV(**settings).fit(*some_sets())
+
+
+def test_choosing_refuses_a_class_of_one_set():
+    bags, y = some_sets()
+    with pytest.raises(ValueError, match="at least two sets of each class. Got 1 of one. Use SetSVC"):
+        SetSVCCV().fit(bags[:11], np.arange(11) == 3)

@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV
 from setrbm.datasets import load_musk1
-from setrbm.estimators import InputPooling, MaxOutClassifier, PerVector, SetSVC
+from setrbm.estimators import InputPooling, MaxOutClassifier, PerVector, SetSVC, SetSVCCV
 
 STOCHASTIC = "steps are stochastic: a weight changes one step, a repeated set makes two"
 LIBSVM = "libsvm ends near the optimum, not at it: scikit-learn expects the same failure of its own SVC"
@@ -35,6 +35,7 @@ def expected_failures(estimator):
         ClassSetRBMCV(n_hidden=10, learning_rate=(0.03, 0.1), init_scale=0.3),
         SetSVC(),
         SetSVC("max", spectrum="clip", probability=True),
+        SetSVCCV(C=(1.0, 10.0), gamma_factors=(1.0, 2.0)),
         InputPooling(),
         MaxOutClassifier(n_hidden=10),
         MaxOutClassifier("logit"),

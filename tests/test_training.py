@@ -49,6 +49,16 @@ def test_the_parameters_given_back_are_those_of_the_best_epoch(criterion):
         assert losses[best] == losses[errors == errors.min()].min()
 
 
+@pytest.mark.parametrize("criterion", ["likelihood", "error"])
+def test_models_kept_as_they_ended_are_judged_by_the_last_tenth_of_their_epochs(criterion):
+    sets, held_out = problem(), np.arange(6)
+    outcome = run([1.5], Schedule(40, None, criterion, keep_last=True), held_out, sets)[0]
+    column = outcome.history["held_out_loss" if criterion == "likelihood" else "held_out_error"]
+    assert outcome.best_epoch == 40
+    assert outcome.best_score == pytest.approx(np.mean(column[-4:]), rel=1e-12)
+    assert held_out_loss(outcome.params, sets, held_out) == pytest.approx(outcome.history["held_out_loss"][-1])
+
+
 def test_training_ends_when_patience_does_and_only_for_that_model():
     outcomes = run([3.0, 0.001], Schedule(60, patience=5), np.arange(6))
     epochs = [len(outcome.history["loss"]) for outcome in outcomes]

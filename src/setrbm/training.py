@@ -34,6 +34,8 @@ class Schedule:
         Where the count of epochs, and with it the random choices, begins.
     from_start : bool
         Whether the parameters training starts from count too when the best are looked for.
+    keep_last : bool
+        Whether a model is returned as it ended, its score the mean over the last tenth of its epochs.
     """
 
     max_epochs: int
@@ -41,6 +43,7 @@ class Schedule:
     criterion: Criterion = "likelihood"
     first_epoch: int = 0
     from_start: bool = False
+    keep_last: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,12 @@ class _Watch:
             waited = self.n_epochs - self.best_epoch
             on &= ~np.isfinite(self.best[:, 0]) | (waited < self.schedule.patience)
         return np.asarray(on)
+
+    def end(self, m: int) -> float:
+        """Return the mean score of a model over the last tenth of its epochs."""
+        column = HISTORY.index("held_out_loss" if self.schedule.criterion == "likelihood" else "held_out_error")
+        n = int(self.n_epochs[m])
+        return float(np.mean([epoch[m, column] for epoch in self.epochs[n - max(n // 10, 1) : n]])) if n else np.inf
 
     def history(self, m: int) -> dict[str, list[float]]:
         rows = np.reshape([epoch[m] for epoch in self.epochs[: self.n_epochs[m]]], (-1, len(HISTORY)))
@@ -282,13 +291,12 @@ def _progress(epoch: int, max_epochs: int, losses: Floats, scores: Floats, secon
 def _outcomes(session: Session, watch: _Watch, watched: Sequence[bool], interrupted: bool) -> list[Outcome]:
     best, last = session.params(remembered=True), session.params(remembered=False)
     outcomes = []
-    for m, keep_best in enumerate(watched):
-        params = best[m] if keep_best and np.isfinite(watch.best[m, 0]) else last[m]
-        best_epoch = watch.best_epoch[m] if keep_best and np.isfinite(watch.best[m, 0]) else watch.n_epochs[m]
+    for m, is_watched in enumerate(watched):
+        keep_best = is_watched and not watch.schedule.keep_last and bool(np.isfinite(watch.best[m, 0]))
+        params, epoch = (best[m], watch.best_epoch[m]) if keep_best else (last[m], watch.n_epochs[m])
+        score = watch.end(m) if is_watched and watch.schedule.keep_last else float(watch.best[m, 0])
         diverged_in = int(watch.diverged_in[m]) or None
-        outcomes.append(
-            Outcome(params, watch.history(m), int(best_epoch), float(watch.best[m, 0]), diverged_in, interrupted)
-        )
+        outcomes.append(Outcome(params, watch.history(m), int(epoch), score, diverged_in, interrupted))
     return outcomes
 
 

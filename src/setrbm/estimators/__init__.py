@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from setrbm.estimators.max_out import MaxOutClassifierCV as MaxOutClassifierCV
     from setrbm.estimators.per_vector import PerVector as PerVector
     from setrbm.estimators.set_svc import SetSVC as SetSVC
+    from setrbm.estimators.set_svc import SetSVCCV as SetSVCCV
 
 # Loaded when first asked for: one estimator need not wait for what the others stand on.
 _HOMES = {
@@ -24,6 +25,7 @@ _HOMES = {
     "MaxOutClassifierCV": "max_out",
     "PerVector": "per_vector",
     "SetSVC": "set_svc",
+    "SetSVCCV": "set_svc",
     "load": "_loading",
 }
 
@@ -36,6 +38,7 @@ __all__ = [
     "MaxOutClassifierCV",
     "PerVector",
     "SetSVC",
+    "SetSVCCV",
     "load",
 ]
 

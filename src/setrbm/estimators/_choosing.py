@@ -75,7 +75,8 @@ class Choosing(BaseSetClassifier):
         for i, candidate in enumerate(candidates):
             groups.setdefault((spec_of(candidate, sets.bags.dtype), hidden_units(candidate)), []).append(i)
         outcomes: dict[int, Outcome] = {}
-        schedule = Schedule(self.max_epochs, self.patience, self.stopping)
+        patience = self.patience if self.early_stopping else None
+        schedule = Schedule(self.max_epochs, patience, self.stopping, keep_last=not self.early_stopping)
         watched = held_out if len(held_out) else np.arange(len(sets.y))
         for (spec, _), members in groups.items():
             models = [model_of(candidates[i], self._start(candidates[i], sets, seed), seed) for i in members]

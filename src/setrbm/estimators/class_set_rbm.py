@@ -156,6 +156,9 @@ class ClassSetRBMCV(Choosing, BaseSetRBM):
     ----------
     n_hidden, constraint, pooling, objective, learning_rate, generative_learning_rate, batch_size, weight_decay, \
 init_scale, cd_steps : as for ClassSetRBM, or a list of values to choose from
+    early_stopping : bool
+        Whether the number of epochs is chosen too. If not, all train to the end and are judged by their mean score over
+        the last tenth of their epochs.
     refit : bool
         Whether to train the chosen one on all sets; False is the paper's way, which keeps it as it was chosen.
     max_epochs, validation_fraction, patience, stopping, visible, persistent, scale, class_weight, engine, n_jobs, \
@@ -196,6 +199,7 @@ random_state, verbose : as for ClassSetRBM
         learning_rate: Any = (0.01, 0.03, 0.1, 0.3),
         generative_learning_rate: Any = 0.003,
         max_epochs: int = 300,
+        early_stopping: bool = True,
         validation_fraction: float = 0.2,
         patience: int | None = 50,
         stopping: Criterion = "likelihood",
@@ -220,6 +224,7 @@ random_state, verbose : as for ClassSetRBM
         self.learning_rate = learning_rate
         self.generative_learning_rate = generative_learning_rate
         self.max_epochs = max_epochs
+        self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.patience = patience
         self.stopping = stopping

@@ -119,15 +119,15 @@ init_scale, scale, class_weight, engine, n_jobs, warm_start, random_state, verbo
 class MaxOutClassifierCV(_MaxOut, Choosing):
     """MaxOutClassifier that chooses its settings on held-out training sets.
 
-    The chosen model is kept as it was at its best epoch, as in the paper. Which vector judges a set changes by leaps
-    during training, so that the same number of epochs on other sets need not end as well; ``refit=True`` tries it.
+    Which vector judges a set changes by leaps during training, and the epoch that did best on a few held-out sets is
+    mostly luck. So all candidates train to the end by default, and the number of epochs is no choice.
 
     Parameters
     ----------
     unit, n_hidden, learning_rate, batch_size, weight_decay, init_scale : as for MaxOutClassifier, or a list of values \
 to choose from
-    refit, max_epochs, validation_fraction, patience, stopping, scale, class_weight, engine, n_jobs, random_state, \
-verbose : as for ClassSetRBMCV
+    refit, max_epochs, early_stopping, validation_fraction, patience, stopping, scale, class_weight, engine, n_jobs, \
+random_state, verbose : as for ClassSetRBMCV
 
     Attributes
     ----------
@@ -154,6 +154,7 @@ verbose : as for ClassSetRBMCV
         n_hidden: Any = 100,
         learning_rate: Any = (0.01, 0.03, 0.1, 0.3),
         max_epochs: int = 300,
+        early_stopping: bool = False,
         validation_fraction: float = 0.2,
         patience: int | None = 50,
         stopping: Criterion = "likelihood",
@@ -162,7 +163,7 @@ verbose : as for ClassSetRBMCV
         init_scale: Any = (0.1, 0.3, 1.0),
         scale: str | None = "auto",
         class_weight: Any = None,
-        refit: bool = False,
+        refit: bool = True,
         engine: str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -172,6 +173,7 @@ verbose : as for ClassSetRBMCV
         self.n_hidden = n_hidden
         self.learning_rate = learning_rate
         self.max_epochs = max_epochs
+        self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.patience = patience
         self.stopping = stopping

@@ -1,8 +1,9 @@
-"""SetSVC: a support vector machine on kernels between sets."""
+"""SetSVC and SetSVCCV: support vector machines on kernels between sets."""
 
 from __future__ import annotations
 
-from numbers import Real
+from itertools import product
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -64,7 +65,7 @@ class SetSVC(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    gamma_, threshold_ : float
+    C_, gamma_, threshold_ : float
     svc_ : SVC
         The fitted machine on the kernel of the training sets.
     support_ : ndarray
@@ -130,28 +131,35 @@ class SetSVC(ClassifierMixin, BaseEstimator):
                 bags, codes, weight = bags[weight > 0.0], codes[weight > 0.0], weight[weight > 0.0]
             self.scaling_ = Scaling.fit(bags) if self.scale == "auto" else None
             bags = self._scaled(bags)
-            self.gamma_, self.threshold_ = kernels.resolve(bags, self.kernel, self.gamma, self.threshold)
+            self._set_kernel(bags, codes, weight)
             side = kernels.prepare(bags, self.kernel, self.gamma_, self.threshold_)
             self.projection_, K = self._clipped(self._between(side, side))
-            self.svc_ = self._machine().fit(K, codes, weight)
+            self.svc_ = self._machine(self.C_).fit(K, codes, weight)
             if self.probability:
                 self.calibration_ = self._calibration(K, codes)
             self._keep_support(side)
         return self
 
+    def _set_kernel(self, bags: Bags, codes: Integers, weight: Floats) -> None:
+        """Set C_, gamma_ and threshold_."""
+        self.C_ = float(self.C)
+        self.gamma_, self.threshold_ = kernels.resolve(bags, self.kernel, self.gamma, self.threshold)
+
     def _check_settings(self) -> None:
-        if not isinstance(self.C, Real) or not np.isfinite(self.C) or self.C <= 0:
-            raise ValueError(f"C must be a positive number. Got {self.C!r}.")
+        _check_positive("C", self.C)
+        self._check_choices()
+
+    def _check_choices(self) -> None:
         for name, allowed in (("scale", ("auto", None)), ("spectrum", ("keep", "clip"))):
             if (value := getattr(self, name)) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}. Got {value!r}.")
 
-    def _machine(self) -> SVC:
+    def _machine(self, C: float) -> SVC:
         weights = self.class_weight
         if isinstance(weights, dict):
             # The machine knows classes by their codes.
             weights = {code: weights.get(label, 1.0) for code, label in enumerate(self.classes_.tolist())}
-        return SVC(kernel="precomputed", C=self.C, class_weight=weights, max_iter=MOST_STEPS)
+        return SVC(kernel="precomputed", C=C, class_weight=weights, max_iter=MOST_STEPS)
 
     def _between(self, left: Side, right: Side) -> Floats:
         return kernels.between(left, right, self.kernel, self.memory_mib, as_threads(self.n_jobs))
@@ -170,7 +178,7 @@ class SetSVC(ClassifierMixin, BaseEstimator):
         if fewest < 2:
             raise ValueError(f"probability=True must have at least two sets of each class. Got {fewest} of one.")
         folds = StratifiedKFold(min(FOLDS, fewest), shuffle=True, random_state=self.random_state)
-        decisions = cross_val_predict(self._machine(), K, codes, cv=folds, method="decision_function")
+        decisions = cross_val_predict(self._machine(self.C_), K, codes, cv=folds, method="decision_function")
         return LogisticRegression().fit(_as_columns(decisions), codes)
 
     def _keep_support(self, side: Side) -> None:
@@ -217,6 +225,121 @@ class SetSVC(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+class SetSVCCV(SetSVC):
+    """SetSVC that chooses C, gamma and threshold by cross-validation within the training sets.
+
+    Each kernel is made once for all training sets; every C and every fold is a part of it. Of settings that do equally
+    well the first is taken, C varying slowest: the smoothest where values are given in increasing order.
+
+    Parameters
+    ----------
+    C : sequence of float
+        The values to choose from.
+    gamma_factors : sequence of float
+        Multiples of SetSVC's ``gamma="median"`` to choose from.
+    threshold_factors : sequence of float
+        Multiples of the median distance to choose from, for migraph2.
+    folds : int
+        Parts of the cross-validation; at most as many as the smallest class has sets.
+    kernel, scale, spectrum, probability, class_weight, memory_mib, n_jobs, random_state : as for SetSVC
+
+    Attributes
+    ----------
+    best_score_ : float
+        The cross-validated accuracy of what was chosen; the best of many, and therefore too good.
+    results_ : dict of lists
+        ``params`` and ``score`` of everything tried.
+    C_, gamma_, threshold_, classes_, svc_, support_ : as for SetSVC
+
+    Examples
+    --------
+    >>> from setrbm.datasets import load_musk1
+    >>> from setrbm.estimators import SetSVCCV
+    >>> bags, y = load_musk1()
+    >>> model = SetSVCCV(C=(1.0, 10.0), random_state=0).fit(bags[:80], y[:80])
+    >>> len(model.results_["score"]), model.C_ in (1.0, 10.0)
+    (10, True)
+    """
+
+    def __init__(
+        self,
+        kernel: SetKernel = "migraph",
+        *,
+        C: Any = (0.1, 1.0, 10.0, 100.0, 1000.0),
+        gamma_factors: Any = (0.25, 0.5, 1.0, 2.0, 4.0),
+        threshold_factors: Any = (0.5, 0.75, 1.0, 1.25),
+        folds: int = FOLDS,
+        scale: str | None = "auto",
+        spectrum: str = "keep",
+        probability: bool = False,
+        class_weight: Any = None,
+        memory_mib: float = 1024.0,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.C = C
+        self.gamma_factors = gamma_factors
+        self.threshold_factors = threshold_factors
+        self.folds = folds
+        self.scale = scale
+        self.spectrum = spectrum
+        self.probability = probability
+        self.class_weight = class_weight
+        self.memory_mib = memory_mib
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _check_settings(self) -> None:
+        for name in ("C", "gamma_factors", "threshold_factors"):
+            values = np.ravel(getattr(self, name)).tolist()
+            if not values:
+                raise ValueError(f"{name} must offer at least one value to choose from. Got none.")
+            for value in values:
+                _check_positive(name, value)
+        if not isinstance(self.folds, Integral) or self.folds < 2:
+            raise ValueError(f"folds must be an integer of 2 or more. Got {self.folds!r}.")
+        self._check_choices()
+
+    def _set_kernel(self, bags: Bags, codes: Integers, weight: Floats) -> None:
+        gamma, threshold = kernels.resolve(bags, self.kernel, "median", "median")
+        fewest = int(np.bincount(codes).min())
+        if fewest < 2:
+            raise ValueError(f"Choosing must have at least two sets of each class. Got {fewest} of one. Use SetSVC.")
+        folds = StratifiedKFold(min(self.folds, fewest), shuffle=True, random_state=self.random_state)
+        splits = list(folds.split(codes, codes))
+        thresholds = np.ravel(self.threshold_factors) * threshold if self.kernel == "migraph2" else [threshold]
+        costs, shapes = np.ravel(self.C).tolist(), list(product(np.ravel(self.gamma_factors) * gamma, thresholds))
+        scores = np.array([self._scores(bags, codes, weight, splits, costs, *shape) for shape in shapes]).T
+        tried = [(C, *map(float, shape)) for C, shape in product(costs, shapes)]
+        best = int(scores.argmax())
+        self.C_, self.gamma_, self.threshold_ = tried[best]
+        self.best_score_ = float(scores.ravel()[best])
+        names = ("C", "gamma", "threshold")
+        self.results_ = {
+            "params": [dict(zip(names, one, strict=True)) for one in tried],
+            "score": scores.ravel().tolist(),
+        }
+
+    def _scores(
+        self, bags: Bags, codes: Integers, weight: Floats, splits: Any, costs: list[float], gamma: float, threshold: float
+    ) -> list[float]:
+        """Return the cross-validated accuracy of one kernel with each C."""
+        side = kernels.prepare(bags, self.kernel, gamma, threshold)
+        _, K = self._clipped(self._between(side, side))
+
+        def right(C: float, train: Integers, test: Integers) -> float:
+            machine = self._machine(C).fit(K[np.ix_(train, train)], codes[train], weight[train])
+            return float(weight[test] @ (machine.predict(K[np.ix_(test, train)]) == codes[test]))
+
+        return [sum(right(C, *split) for split in splits) / float(weight.sum()) for C in costs]
+
+
+def _check_positive(name: str, value: Any) -> None:
+    if not isinstance(value, Real) or not np.isfinite(value) or value <= 0:
+        raise ValueError(f"{name} must be a positive number. Got {value!r}.")
 
 
 def _as_columns(decisions: Array) -> Array:
