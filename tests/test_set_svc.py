@@ -145,6 +145,6 @@ def test_choices_that_are_none_are_refused(settings, message):
 
 
 def test_choosing_refuses_a_class_of_one_set():
-    bags, y = some_sets()
+    bags, _ = some_sets()
     with pytest.raises(ValueError, match="at least two sets of each class. Got 1 of one. Use SetSVC"):
         SetSVCCV().fit(bags[:11], np.arange(11) == 3)

@@ -324,7 +324,14 @@ class SetSVCCV(SetSVC):
         }
 
     def _scores(
-        self, bags: Bags, codes: Integers, weight: Floats, splits: Any, costs: list[float], gamma: float, threshold: float
+        self,
+        bags: Bags,
+        codes: Integers,
+        weight: Floats,
+        splits: list[tuple[Integers, Integers]],
+        costs: list[float],
+        gamma: float,
+        threshold: float,
     ) -> list[float]:
         """Return the cross-validated accuracy of one kernel with each C."""
         side = kernels.prepare(bags, self.kernel, gamma, threshold)
