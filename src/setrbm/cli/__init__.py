@@ -1,6 +1,7 @@
-"""The command line: ``setrbm demo | fit | predict | evaluate | explain``. Each command parses, calls and shows.
+"""The command line: ``setrbm demo | fit | predict | evaluate | explain | datasets``.
 
-Nothing heavy is imported here or at the top of a command's file, so that help comes at once.
+Each command parses, calls and shows. Nothing heavy is imported here or at the top of a command's file, so that help
+comes at once.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from setrbm.cli import demo, evaluate, explain, fit, predict
+from setrbm.cli import datasets, demo, evaluate, explain, fit, predict
 from setrbm.cli._errors import Commands
 
 __all__ = ["app", "main"]
@@ -31,6 +32,7 @@ app.command(
     epilog="Examples: setrbm evaluate test.csv --model model.safetensors; setrbm evaluate all.csv --folds 10",
 )(evaluate.evaluate)
 app.command(epilog="Example: setrbm explain model.safetensors new.csv --set 17 --set 23")(explain.explain)
+app.command(epilog="Examples: setrbm datasets; setrbm datasets --fetch musk2 --fetch elephant")(datasets.datasets)
 
 
 def _show_version(asked: bool) -> None:

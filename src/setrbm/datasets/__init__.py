@@ -1,7 +1,17 @@
-"""Data sets: Musk1 inside the package, files of sets, and generators of sets."""
+"""Data sets: Musk1 inside the package, the standard benchmarks, files of sets, and generators of sets."""
 
+from setrbm.datasets.benchmarks import BENCHMARKS, fetch_benchmark, load_benchmark
 from setrbm.datasets.files import read_bags, read_sets, write_csv
 from setrbm.datasets.mail_like import make_mail_like
 from setrbm.datasets.musk import load_musk1
 
-__all__ = ["load_musk1", "make_mail_like", "read_bags", "read_sets", "write_csv"]
+__all__ = [
+    "BENCHMARKS",
+    "fetch_benchmark",
+    "load_benchmark",
+    "load_musk1",
+    "make_mail_like",
+    "read_bags",
+    "read_sets",
+    "write_csv",
+]

@@ -7,7 +7,7 @@ from importlib import import_module
 from setrbm.engines.protocol import Engine
 
 # Engines are imported when first asked for: numba takes longer to load than a model to predict.
-_MODULES = {"reference": "setrbm.engines.reference", "cpu": "setrbm.engines.cpu"}
+_MODULES = {"reference": "setrbm.engines.reference", "cpu": "setrbm.engines.cpu", "gpu": "setrbm.engines.gpu"}
 
 
 def get_engine(name: str) -> Engine:

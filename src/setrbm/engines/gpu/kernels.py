@@ -1,0 +1,352 @@
+"""Triton kernels: one program trains one model for a whole epoch with its weights in registers.
+
+Nothing of a model leaves the processor it runs on between two steps: W is loaded once an epoch, every set of the
+model's order is read in turn, and W is stored at the end. No model waits for another, so sets need no padding, and a
+step costs no launch. ``docs/decisions/0004-many-models-on-a-gpu.md`` counts what that saves.
+
+Rows of W belong to threads; activations, coefficients and reconstructions of the present set go through small buffers
+(``A``, ``A_model``, ``X_model``) that stay in the cache. Names are the paper's letters; ``j`` is a hidden unit, ``f`` a
+feature, ``s`` a vector of the set, ``y`` a class.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from setrbm import draws
+
+_GOLDEN64: tl.constexpr = tl.constexpr(draws.GOLDEN64)
+_MIX64_A: tl.constexpr = tl.constexpr(draws.MIX64_A)
+_MIX64_B: tl.constexpr = tl.constexpr(draws.MIX64_B)
+_GOLDEN32: tl.constexpr = tl.constexpr(draws.GOLDEN32)
+_MIX32_A: tl.constexpr = tl.constexpr(draws.MIX32_A)
+_MIX32_B: tl.constexpr = tl.constexpr(draws.MIX32_B)
+_HOLDER: tl.constexpr = tl.constexpr(draws.HOLDER)
+_HIDDEN: tl.constexpr = tl.constexpr(draws.HIDDEN)
+_INPUT: tl.constexpr = tl.constexpr(draws.INPUT)
+_ANGLE: tl.constexpr = tl.constexpr(draws.INPUT_ANGLE)
+_TARGET: tl.constexpr = tl.constexpr(draws.TARGET)
+
+
+@triton.jit
+def _softplus(v):
+    return tl.maximum(v, 0.0) + tl.log(1.0 + tl.exp(-tl.abs(v)))
+
+
+@triton.jit
+def _sigmoid(v):
+    return 1.0 / (1.0 + tl.exp(-v))
+
+
+@triton.jit
+def _mix64(z):
+    z = (z ^ (z >> 30)) * tl.full([], _MIX64_A, tl.uint64)
+    z = (z ^ (z >> 27)) * tl.full([], _MIX64_B, tl.uint64)
+    return z ^ (z >> 31)
+
+
+@triton.jit
+def _mix32(z):
+    z = (z ^ (z >> 16)) * tl.full([], _MIX32_A, tl.uint32)
+    z = (z ^ (z >> 15)) * tl.full([], _MIX32_B, tl.uint32)
+    return z ^ (z >> 16)
+
+
+@triton.jit
+def _key(key, field):
+    """Add one field to a key, as ``draws.keys`` does."""
+    return _mix64(key + tl.full([], _GOLDEN64, tl.uint64) * (field.to(tl.uint64) + 1))
+
+
+@triton.jit
+def _uniform(key, unit, dtype: tl.constexpr):
+    """Return numbers in (0, 1) for keys and unit numbers, as ``draws.uniform`` does."""
+    low, high = key.to(tl.uint32), (key >> 32).to(tl.uint32)
+    bits = _mix32(_mix32(unit.to(tl.uint32) * tl.full([], _GOLDEN32, tl.uint32) + low) ^ high)
+    return (2.0 * (bits >> 9).to(dtype) + 1.0) * 5.9604644775390625e-08
+
+
+@triton.jit
+def _value(a, OR: tl.constexpr):
+    """Return what is pooled: the activation, or for or its log sigmoid."""
+    return -_softplus(-a) if OR else a
+
+
+@triton.jit
+def _soft_pool(A, n, j, dtype: tl.constexpr, HP: tl.constexpr, TB: tl.constexpr, OR: tl.constexpr):
+    """Return the log-sum-exp over the vectors of a set of the activations kept in A."""
+    peak = tl.full([HP], float("-inf"), dtype)
+    total = tl.zeros([HP], dtype)
+    for start in range(0, n, TB):
+        s = start + tl.arange(0, TB)
+        a = tl.load(A + s[:, None] * HP + j[None, :], mask=(s < n)[:, None], other=float("-inf"))
+        v = _value(a, OR)
+        higher = tl.maximum(peak, tl.max(v, axis=0))
+        total = total * tl.exp(peak - higher) + tl.sum(tl.exp(v - higher[None, :]), axis=0)
+        peak = higher
+    return peak + tl.log(total)
+
+
+@triton.jit
+def _draw_holder(A, n, j, pool, on, u, HP: tl.constexpr, OR: tl.constexpr):
+    """Draw for each unit the vector that holds it, or -1: the first at which the running sum of g passes u."""
+    holder = tl.full([HP], -1, tl.int32)
+    reached = tl.zeros_like(on)
+    for s in range(n):
+        reached += tl.exp(_value(tl.load(A + s * HP + j), OR) - pool) * on
+        holder = tl.where((holder < 0) & (u < reached), s, holder)
+    return holder
+
+
+@triton.jit
+def _logits(pool, U, d, in_j, in_y):
+    """Return -F of every class, and the sums whose softplus it adds up."""
+    o = pool[:, None] + U
+    terms = tl.where(in_j[:, None], _softplus(o), 0.0)
+    return tl.where(in_y, d + tl.sum(terms, axis=0), float("-inf")), o
+
+
+@triton.jit
+def _log_posterior(logits):
+    top = tl.max(logits, axis=0)
+    return logits - top - tl.log(tl.sum(tl.exp(logits - top), axis=0))
+
+
+@triton.jit
+def _activation(W, c, x):
+    return tl.sum(W * x[None, :], axis=1) + c
+
+
+@triton.jit
+def train_epoch(
+    W_all, U_all, b_all, c_all, d_all, X, offsets, labels, weights, numbers, orders, order_of, lengths, active,
+    seeds, rates, generative_rates, shrinks, losses, A_all, A_model_all, X_model_all,
+    epoch, order_stride, room, n_hidden, n_features, n_classes,
+    HP: tl.constexpr, FP: tl.constexpr, CP: tl.constexpr, TB: tl.constexpr, K: tl.constexpr,
+    OR: tl.constexpr, HARD: tl.constexpr, DISCRIMINATIVE: tl.constexpr, GENERATIVE: tl.constexpr,
+    GAUSSIAN: tl.constexpr,
+):  # fmt: skip
+    """Train each active model on the sets of its order, one set a step."""
+    program = tl.program_id(0)
+    m = tl.load(active + program).to(tl.int64)
+    j, f, y = tl.arange(0, HP), tl.arange(0, FP), tl.arange(0, CP)
+    in_j, in_f, in_y = j < n_hidden, f < n_features, y < n_classes
+    inside = in_j[:, None] & in_f[None, :]
+    W_at = W_all + m * n_hidden * n_features + j[:, None] * n_features + f[None, :]
+    U_at = U_all + m * n_hidden * n_classes + j[:, None] * n_classes + y[None, :]
+    W = tl.load(W_at, mask=inside, other=0.0)
+    U = tl.load(U_at, mask=in_j[:, None] & in_y[None, :], other=0.0)
+    c = tl.load(c_all + m * n_hidden + j, mask=in_j, other=0.0)
+    d = tl.load(d_all + m * n_classes + y, mask=in_y, other=0.0)
+    dtype: tl.constexpr = W.dtype
+    b = tl.load(b_all + m * n_features + f, mask=in_f, other=0.0)
+    rate, generative_rate, shrink = tl.load(rates + m), tl.load(generative_rates + m), tl.load(shrinks + m)
+    seed_key = _key(_mix64(tl.load(seeds + m).to(tl.uint64) + tl.full([], _GOLDEN64, tl.uint64)), tl.load(epoch))
+    A = A_all + program.to(tl.int64) * room * HP
+    A_model = A_model_all + program.to(tl.int64) * room * HP
+    X_model = X_model_all + program.to(tl.int64) * room * FP
+    which = tl.load(order_of + m)
+    order = orders + which.to(tl.int64) * order_stride
+    loss = tl.zeros([], dtype)
+
+    for k in range(tl.load(lengths + which)):
+        t = tl.load(order + k)
+        start = tl.load(offsets + t)
+        n = (tl.load(offsets + t + 1) - start).to(tl.int32)
+        rows = X + start * n_features
+        label, weight = tl.load(labels + t), tl.load(weights + t)
+        is_label = y == label
+
+        # Activations of the vectors; the first of equal ones wins.
+        best, winner = tl.full([HP], float("-inf"), dtype), tl.zeros([HP], tl.int32)
+        for s in range(n):
+            a = _activation(W, c, tl.load(rows + s * n_features + f, mask=in_f, other=0.0))
+            if HARD:
+                better = a > best
+                best, winner = tl.where(better, a, best), tl.where(better, s, winner)
+            if GENERATIVE or not HARD:
+                tl.store(A + s * HP + j, a)
+        tl.debug_barrier()
+        if GENERATIVE or not HARD:
+            soft_pool = _soft_pool(A, n, j, dtype, HP, TB, OR)
+        if HARD:
+            pool = _value(best, OR)
+        else:
+            pool = soft_pool
+
+        # The posterior and its derivative by the pool.
+        logits, o = _logits(pool, U, d, in_j, in_y)
+        log_p = _log_posterior(logits)
+        loss -= weight * tl.sum(tl.where(is_label, log_p, 0.0), axis=0)
+        delta = weight * (tl.exp(log_p) - is_label.to(dtype))
+        part = tl.where(in_j[:, None], _sigmoid(o), 0.0) * delta[None, :]
+        d_pool = tl.sum(part, axis=1)
+
+        if GENERATIVE:
+            # Contrastive divergence: K steps of a Gibbs chain from the data.
+            chain = _key(seed_key, tl.load(numbers + t))
+            on = _sigmoid(soft_pool + tl.sum(tl.where(is_label[None, :], U, 0.0), axis=1))
+            draw = _uniform(_key(_key(_key(chain, tl.full([], 0, tl.int32)), tl.full([], _HOLDER, tl.int32)),
+                                 tl.full([], 0, tl.int32)), j, dtype)  # fmt: skip
+            holder = _draw_holder(A, n, j, soft_pool, on, draw, HP, OR)
+            for step in tl.static_range(1, K + 1):
+                source = A if step == 1 else A_model
+                past = _key(chain, tl.full([], step - 1, tl.int32))
+                now = _key(chain, tl.full([], step, tl.int32))
+                hidden_key = _key(past, tl.full([], _HIDDEN, tl.int32))
+                for s in range(n):
+                    h = holder == s
+                    if OR:
+                        a = tl.load(source + s * HP + j)
+                        h = h | (_uniform(_key(hidden_key, tl.full([], 0, tl.int32) + s), j, dtype) < _sigmoid(a))
+                    drive = tl.sum(tl.where(h[:, None], W, 0.0), axis=0) + b
+                    tl.store(X_model + s * FP + f, drive)
+                tl.debug_barrier()
+                input_key = _key(now, tl.full([], _INPUT, tl.int32))
+                angle_key = _key(now, tl.full([], _ANGLE, tl.int32))
+                for begin in range(0, n, TB):
+                    s_tile = begin + tl.arange(0, TB)
+                    here = (s_tile < n)[:, None] & in_f[None, :]
+                    at = X_model + s_tile[:, None] * FP + f[None, :]
+                    mean = tl.load(at, mask=here, other=0.0)
+                    u = _uniform(_key(input_key, s_tile)[:, None], f[None, :], dtype)
+                    if GAUSSIAN:
+                        turn = _uniform(_key(angle_key, s_tile)[:, None], f[None, :], dtype)
+                        x_new = mean + tl.sqrt(-2.0 * tl.log(u)) * tl.cos(6.283185307179586 * turn)
+                    else:
+                        x_new = (u < _sigmoid(mean)).to(dtype)
+                    tl.store(at, tl.where(here, x_new, 0.0), mask=(s_tile < n)[:, None] & (f < FP)[None, :])
+                seen = tl.sum(tl.where(((holder >= 0) & in_j)[:, None], U, 0.0), axis=0)
+                p_y = tl.exp(_log_posterior(tl.where(in_y, d + seen, float("-inf"))))
+                target = _key(_key(now, tl.full([], _TARGET, tl.int32)), tl.full([], 0, tl.int32))
+                u_y = tl.sum(_uniform(target, tl.arange(0, 2), dtype) * (tl.arange(0, 2) == 0).to(dtype), axis=0)
+                passed = tl.sum(((u_y >= tl.cumsum(p_y, axis=0)) & in_y).to(tl.int32), axis=0)
+                is_model_label = y == tl.minimum(passed, n_classes - 1)
+                tl.debug_barrier()
+                for s in range(n):
+                    a = _activation(W, c, tl.load(X_model + s * FP + f))
+                    tl.store(A_model + s * HP + j, a)
+                tl.debug_barrier()
+                model_pool = _soft_pool(A_model, n, j, dtype, HP, TB, OR)
+                on_model = _sigmoid(model_pool + tl.sum(tl.where(is_model_label[None, :], U, 0.0), axis=1))
+                if step < K:
+                    draw = _uniform(_key(_key(now, tl.full([], _HOLDER, tl.int32)), tl.full([], 0, tl.int32)), j, dtype)
+                    holder = _draw_holder(A_model, n, j, model_pool, on_model, draw, HP, OR)
+
+        # What each vector adds to each row of W, kept in place of the activations.
+        pull = generative_rate * weight
+        if GENERATIVE or not HARD:
+            for begin in range(0, n, TB):
+                s_tile = begin + tl.arange(0, TB)
+                here = (s_tile < n)[:, None] & in_j[None, :]
+                at = A + s_tile[:, None] * HP + j[None, :]
+                a = tl.load(at, mask=here, other=0.0)
+                coefficient = tl.zeros([TB, HP], dtype)
+                share = tl.exp(_value(a, OR) - soft_pool[None, :])
+                if DISCRIMINATIVE:
+                    if HARD:
+                        slope = (winner[None, :] == s_tile[:, None]).to(dtype)
+                    else:
+                        slope = share
+                    if OR:
+                        slope = slope * _sigmoid(-a)
+                    coefficient += rate * d_pool[None, :] * slope
+                if GENERATIVE:
+                    g = share * on[None, :]
+                    if OR:
+                        g = g + (1.0 - g) * _sigmoid(a)
+                    coefficient -= pull * g
+                    at_model = A_model + s_tile[:, None] * HP + j[None, :]
+                    a_model = tl.load(at_model, mask=here, other=0.0)
+                    g_model = tl.exp(_value(a_model, OR) - model_pool[None, :]) * on_model[None, :]
+                    if OR:
+                        g_model = g_model + (1.0 - g_model) * _sigmoid(a_model)
+                    tl.store(at_model, tl.where(here, pull * g_model, 0.0), mask=(s_tile < n)[:, None])
+                tl.store(at, tl.where(here, coefficient, 0.0), mask=(s_tile < n)[:, None])
+            tl.debug_barrier()
+
+        W = W * shrink
+        U = U * shrink
+        if GENERATIVE or not HARD:
+            for s in range(n):
+                x = tl.load(rows + s * n_features + f, mask=in_f, other=0.0)
+                coefficient = tl.load(A + s * HP + j)
+                W -= coefficient[:, None] * x[None, :]
+                c -= coefficient
+                if GENERATIVE:
+                    x_model = tl.load(X_model + s * FP + f)
+                    coefficient = tl.load(A_model + s * HP + j)
+                    W -= coefficient[:, None] * x_model[None, :]
+                    c -= coefficient
+                    b += pull * (x - x_model)
+        else:
+            # Only the vector that won a unit moves its row.
+            coefficient = rate * d_pool
+            if OR:
+                coefficient = coefficient * _sigmoid(-best)
+            x_won = tl.load(rows + winner[:, None] * n_features + f[None, :], mask=inside, other=0.0)
+            W -= coefficient[:, None] * x_won
+            c -= coefficient
+        if DISCRIMINATIVE:
+            U -= rate * part
+            d -= rate * delta
+        if GENERATIVE:
+            U += pull * (on[:, None] * is_label.to(dtype)[None, :] - on_model[:, None] * is_model_label.to(dtype)[None, :])
+            d += pull * (is_label.to(dtype) - is_model_label.to(dtype))
+        tl.debug_barrier()
+
+    tl.store(W_at, W, mask=inside)
+    tl.store(U_at, U, mask=in_j[:, None] & in_y[None, :])
+    tl.store(c_all + m * n_hidden + j, c, mask=in_j)
+    tl.store(d_all + m * n_classes + y, d, mask=in_y)
+    if GENERATIVE:
+        tl.store(b_all + m * n_features + f, b, mask=in_f)
+    tl.store(losses + m, loss)
+
+
+@triton.jit
+def score_sets(
+    W_all, U_all, c_all, d_all, X, offsets, labels, weights, orders, order_of, lengths, active, scores, A_all,
+    order_stride, room, n_hidden, n_features, n_classes,
+    HP: tl.constexpr, FP: tl.constexpr, CP: tl.constexpr, TB: tl.constexpr, OR: tl.constexpr, HARD: tl.constexpr,
+):  # fmt: skip
+    """Add up, for each active model, the weighted losses and errors of the sets of its list."""
+    program = tl.program_id(0)
+    m = tl.load(active + program).to(tl.int64)
+    j, f, y = tl.arange(0, HP), tl.arange(0, FP), tl.arange(0, CP)
+    in_j, in_f, in_y = j < n_hidden, f < n_features, y < n_classes
+    W_at = W_all + m * n_hidden * n_features + j[:, None] * n_features + f[None, :]
+    W = tl.load(W_at, mask=in_j[:, None] & in_f[None, :], other=0.0)
+    U_at = U_all + m * n_hidden * n_classes + j[:, None] * n_classes + y[None, :]
+    U = tl.load(U_at, mask=in_j[:, None] & in_y[None, :], other=0.0)
+    c = tl.load(c_all + m * n_hidden + j, mask=in_j, other=0.0)
+    d = tl.load(d_all + m * n_classes + y, mask=in_y, other=0.0)
+    dtype: tl.constexpr = W.dtype
+    A = A_all + program.to(tl.int64) * room * HP
+    which = tl.load(order_of + m)
+    order = orders + which.to(tl.int64) * order_stride
+    loss, error = tl.zeros([], dtype), tl.zeros([], dtype)
+    for k in range(tl.load(lengths + which)):
+        t = tl.load(order + k)
+        start = tl.load(offsets + t)
+        n = (tl.load(offsets + t + 1) - start).to(tl.int32)
+        best = tl.full([HP], float("-inf"), dtype)
+        for s in range(n):
+            a = _activation(W, c, tl.load(X + (start + s) * n_features + f, mask=in_f, other=0.0))
+            best = tl.maximum(best, a)
+            if not HARD:
+                tl.store(A + s * HP + j, a)
+        if HARD:
+            pool = _value(best, OR)
+        else:
+            tl.debug_barrier()
+            pool = _soft_pool(A, n, j, dtype, HP, TB, OR)
+        logits, _ = _logits(pool, U, d, in_j, in_y)
+        log_p = _log_posterior(logits)
+        label, weight = tl.load(labels + t), tl.load(weights + t)
+        loss -= weight * tl.sum(tl.where(y == label, log_p, 0.0), axis=0)
+        error += weight * (tl.argmax(log_p, axis=0) != label).to(dtype)
+        tl.debug_barrier()
+    tl.store(scores + 2 * m, loss)
+    tl.store(scores + 2 * m + 1, error)

@@ -1,0 +1,205 @@
+"""Many small models at once: each trained by one program of a Triton kernel that keeps its weights in registers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from setrbm._types import Floats, Integers, Mask
+from setrbm.energy import Params
+from setrbm.engines.gpu.store import DenseRows, Store, joined
+from setrbm.engines.protocol import LARGEST, Model, Spec
+
+# The registers of one multiprocessor hold so many bytes of W beside everything else.
+MOST_BYTES = 128 * 2**10
+# Vectors of a set that are worked on together where the work is not a product with W.
+TILE = 8
+# The share of the free memory that buffers may take.
+SHARE = 0.8
+
+
+def fits(spec: Spec, model: Model, stores: Sequence[Store]) -> bool:
+    """Return whether these models can be trained this way."""
+    if spec.unit != "set" or spec.batch_size != 1 or spec.persistent:
+        return False
+    if not all(isinstance(store.rows, DenseRows) for store in stores):
+        return False
+    n_hidden, n_features = model.params.W.shape
+    width = 8 if spec.dtype == "float64" else 4
+    return padded(n_hidden) * padded(n_features) * width <= MOST_BYTES
+
+
+def padded(n: int, least: int = 16) -> int:
+    """Return the next power of two."""
+    return max(least, 1 << (n - 1).bit_length())
+
+
+class ResidentModels:
+    """Models of one shape under training, their parameters stacked."""
+
+    def __init__(self, spec: Spec, models: Sequence[Model], dtype: Any, device: Any) -> None:
+        self.spec, self.dtype, self.device = spec, dtype, device
+        self.now = [
+            torch.tensor(np.stack(arrays), dtype=dtype, device=device)
+            for arrays in zip(*(model.params.arrays() for model in models), strict=True)
+        ]
+        self.best = [tensor.clone() for tensor in self.now]
+        self.has_best = np.zeros(len(models), dtype=bool)
+        self.n_models = len(models)
+        self.seeds = torch.tensor([model.seed for model in models], dtype=torch.int64, device=device)
+        self.rates = self._numbers([model.learning_rate for model in models])
+        self.generative_rates = self._numbers([model.generative_learning_rate for model in models])
+        self.shrinks = self._numbers([model.shrink(spec) for model in models])
+        self._known: tuple[Sequence[Store], Store, Integers] | None = None
+        self._told = False
+
+    def _numbers(self, values: Sequence[float]) -> torch.Tensor:
+        return torch.tensor(values, dtype=self.dtype, device=self.device)
+
+    def _joined(self, stores: Sequence[Store]) -> tuple[Store, Integers]:
+        """Return all sets in one store, and the number of each model's first set in it."""
+        if self._known is None or any(old is not new for old, new in zip(self._known[0], stores, strict=True)):
+            distinct = {id(store): store for store in stores}
+            whole, firsts = joined(list(distinct.values()))
+            at = dict(zip(distinct, firsts.tolist(), strict=True))
+            self._known = (stores, whole, np.array([at[id(store)] for store in stores]))
+        return self._known[1], self._known[2]
+
+    def _lists(self, lists: Sequence[Integers], firsts: Integers) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return lists of sets as one matrix, which of its rows is each model's, and their lengths.
+
+        Models that share a list and a store share a row.
+        """
+        rows: dict[tuple[int, int], int] = {}
+        which = [rows.setdefault((id(one), first), len(rows)) for one, first in zip(lists, firsts.tolist(), strict=True)]
+        lengths, filled = np.zeros(len(rows), dtype=np.int32), []
+        for m, row in enumerate(which):
+            if row == len(filled):
+                filled.append(lists[m] + firsts[m])
+                lengths[row] = len(lists[m])
+        matrix = np.zeros((len(rows), max(int(lengths.max()), 1)), dtype=np.int64)
+        for row, numbers in enumerate(filled):
+            matrix[row, : len(numbers)] = numbers
+        on_device = (torch.from_numpy(array).to(self.device) for array in (matrix, np.array(which, np.int32), lengths))
+        return tuple(on_device)  # type: ignore[return-value]
+
+    def _shape(self) -> dict[str, int]:
+        n_hidden, n_features = self.now[0].shape[1:]
+        return {"HP": padded(n_hidden), "FP": padded(n_features), "CP": padded(self.now[4].shape[1], 2), "TB": TILE}
+
+    def _launches(self, active: Integers, largest: int) -> list[Integers]:
+        """Part the active models so that the buffers of each part fit the memory."""
+        shape = self._shape()
+        numbers = largest * (2 * shape["HP"] + shape["FP"] if self.spec.generative else shape["HP"])
+        at_once = max(int(SHARE * free_bytes(self.device) / (numbers * self.dtype.itemsize)), 1)
+        parts = -(-len(active) // at_once)
+        if parts > 1 and not self._told:
+            self._told = True
+            warnings.warn(
+                f"{len(active)} models do not fit the memory of the device at once; they are trained in {parts} parts.",
+                stacklevel=2,
+            )
+        return [part for part in np.array_split(active, parts) if len(part)]
+
+    def _buffers(self, n_models: int, largest: int) -> list[torch.Tensor]:
+        shape = self._shape()
+        widths = [shape["HP"], shape["HP"], shape["FP"]]
+        used = [self.spec.generative or self.spec.pooling == "soft", self.spec.generative, self.spec.generative]
+        return [
+            torch.empty(n_models * largest * width if on else 1, dtype=self.dtype, device=self.device)
+            for width, on in zip(widths, used, strict=True)
+        ]
+
+    def _settings(self) -> dict[str, Any]:
+        """Return what both kernels are compiled for."""
+        shape = self._shape()
+        # Sixteen warps give each thread 64 numbers of the largest W.
+        warps = int(np.clip(shape["HP"] * shape["FP"] // 2048, 4, 16))
+        return shape | {
+            "OR": self.spec.constraint == "or",
+            "HARD": self.spec.pooling == "hard",
+            "num_warps": warps,
+            "num_stages": 1,
+        }
+
+    def _sizes(self, store: Store, matrix: torch.Tensor) -> tuple[int, int, int, int, int]:
+        n_hidden, n_features = self.now[0].shape[1:]
+        return matrix.shape[1], int(store.host_sizes.max()), n_hidden, n_features, self.now[4].shape[1]
+
+    def run(self, stores: Sequence[Store], orders: Sequence[Integers], epoch: int) -> Floats:
+        """Train each model on the sets of its order; NaN where that is empty."""
+        from setrbm.engines.gpu.kernels import train_epoch
+
+        store, firsts = self._joined(stores)
+        matrix, which, lengths = self._lists(orders, firsts)
+        active = np.flatnonzero([len(order) > 0 for order in orders])
+        losses = torch.full((self.n_models,), torch.nan, dtype=self.dtype, device=self.device)
+        sizes = self._sizes(store, matrix)
+        W, U, b, c, d = self.now
+        for part in self._launches(active, sizes[1]):
+            train_epoch[(len(part),)](
+                W, U, b, c, d, store.rows.dense(), store.offsets, store.labels, store.weights, store.numbers, matrix,
+                which, lengths, torch.from_numpy(part.astype(np.int32)).to(self.device), self.seeds, self.rates,
+                self.generative_rates, self.shrinks, losses, *self._buffers(len(part), sizes[1]),
+                torch.tensor([epoch], device=self.device), *sizes, K=self.spec.cd_steps,
+                DISCRIMINATIVE=self.spec.discriminative, GENERATIVE=self.spec.generative,
+                GAUSSIAN=self.spec.visible == "gaussian", **self._settings(),
+            )  # fmt: skip
+        in_bounds = torch.stack([(tensor.abs() <= LARGEST).flatten(1).all(1) for tensor in self.now]).all(0)
+        total = torch.where(in_bounds | torch.isnan(losses), losses, torch.inf).cpu().numpy().astype(float)
+        return np.asarray(total / _weights(store, orders, firsts))
+
+    def score(self, stores: Sequence[Store], which_sets: Sequence[Integers]) -> Floats:
+        """Return each model's mean loss and error over its sets."""
+        from setrbm.engines.gpu.kernels import score_sets
+
+        store, firsts = self._joined(stores)
+        matrix, which, lengths = self._lists(which_sets, firsts)
+        active = np.flatnonzero([len(chosen) > 0 for chosen in which_sets])
+        scores = torch.full((self.n_models, 2), torch.nan, dtype=self.dtype, device=self.device)
+        sizes = self._sizes(store, matrix)
+        W, U, _, c, d = self.now
+        for part in self._launches(active, sizes[1]):
+            score_sets[(len(part),)](
+                W, U, c, d, store.rows.dense(), store.offsets, store.labels, store.weights, matrix, which, lengths,
+                torch.from_numpy(part.astype(np.int32)).to(self.device), scores,
+                self._buffers(len(part), sizes[1])[0], *sizes, **self._settings(),
+            )  # fmt: skip
+        return np.asarray(scores.cpu().numpy().astype(float) / _weights(store, which_sets, firsts)[:, np.newaxis])
+
+    def remember(self, models: Mask) -> None:
+        """Keep a copy of the present parameters of these models."""
+        chosen = torch.from_numpy(np.flatnonzero(models)).to(self.device)
+        for best, now in zip(self.best, self.now, strict=True):
+            best[chosen] = now[chosen]
+        self.has_best |= models
+
+    def params(self, remembered: bool) -> list[Params]:
+        """Return the parameters of every model."""
+        now = [tensor.cpu().numpy() for tensor in self.now]
+        best = [tensor.cpu().numpy() for tensor in self.best] if remembered else now
+        return [
+            Params(*(array[m].copy() for array in (best if remembered and self.has_best[m] else now)))
+            for m in range(self.n_models)
+        ]
+
+
+def _weights(store: Store, lists: Sequence[Integers], firsts: Integers) -> Floats:
+    """Return the total weight of each model's sets; 1 where it has none."""
+    known: dict[tuple[int, int], float] = {}
+
+    def total(one: Integers, first: int) -> float:
+        if (id(one), first) not in known:
+            known[id(one), first] = float(store.host_weights[one + first].sum()) if len(one) else 1.0
+        return known[id(one), first]
+
+    return np.array([total(one, first) for one, first in zip(lists, firsts.tolist(), strict=True)])
+
+
+def free_bytes(device: Any) -> int:
+    """Return how much memory of the device is free."""
+    return int(torch.cuda.mem_get_info(device)[0]) if torch.device(device).type == "cuda" else 2**33

@@ -1,0 +1,210 @@
+"""Sets on a device: one flat matrix, dense or sparse, with offsets, labels and weights; and batches taken from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from setrbm._types import Floats, Integers
+from setrbm.engines.protocol import LabelledSets
+
+
+@dataclass(frozen=True)
+class DenseRows:
+    """Vectors with every value."""
+
+    X: torch.Tensor
+
+    def take(self, rows: torch.Tensor, n_entries: int) -> DenseRows:
+        """Return some of the vectors."""
+        return DenseRows(self.X[rows])
+
+    def times(self, right: torch.Tensor) -> torch.Tensor:
+        """Return X @ right, of shape (n_vectors, n_columns)."""
+        return self.X @ right
+
+    def transposed_times(self, right: torch.Tensor) -> torch.Tensor:
+        """Return X.T @ right, of shape (n_features, n_columns)."""
+        return self.X.T @ right
+
+    def dense(self) -> torch.Tensor:
+        """Return the vectors with every value."""
+        return self.X
+
+
+@dataclass(frozen=True)
+class SparseRows:
+    """Vectors without their zeros: row r holds entries ``starts[r]:starts[r + 1]``."""
+
+    values: torch.Tensor
+    columns: torch.Tensor
+    starts: torch.Tensor
+    n_features: int
+
+    def take(self, rows: torch.Tensor, n_entries: int) -> SparseRows:
+        """Return some of the vectors, which hold so many entries."""
+        lengths = self.starts[rows + 1] - self.starts[rows]
+        starts = ends_of(lengths)
+        entries = spans(self.starts[rows], lengths, starts, n_entries)
+        return SparseRows(self.values[entries], self.columns[entries], starts, self.n_features)
+
+    def times(self, right: torch.Tensor) -> torch.Tensor:
+        """Return X @ right: for each vector the weighted sum of rows, with nothing written in between."""
+        return torch.nn.functional.embedding_bag(
+            self.columns, right, self.starts, mode="sum", per_sample_weights=self.values, include_last_offset=True
+        )
+
+    def transposed_times(self, right: torch.Tensor) -> torch.Tensor:
+        """Return X.T @ right: entries are sorted by column first, so that every sum is made in one order."""
+        columns, order = torch.sort(self.columns, stable=True)
+        lengths = self.starts[1:] - self.starts[:-1]
+        rows = torch.repeat_interleave(torch.arange(len(lengths), device=right.device), lengths, output_size=len(order))
+        every = torch.arange(self.n_features + 1, device=right.device)
+        return torch.nn.functional.embedding_bag(
+            rows[order],
+            right,
+            torch.searchsorted(columns, every),
+            mode="sum",
+            per_sample_weights=self.values[order],
+            include_last_offset=True,
+        )
+
+    def dense(self) -> torch.Tensor:
+        """Return the vectors with every value."""
+        lengths = self.starts[1:] - self.starts[:-1]
+        rows = torch.repeat_interleave(torch.arange(len(lengths), device=self.values.device), lengths)
+        X = torch.zeros((len(lengths), self.n_features), dtype=self.values.dtype, device=self.values.device)
+        X[rows, self.columns] = self.values
+        return X
+
+
+Rows = DenseRows | SparseRows
+
+
+def ends_of(lengths: torch.Tensor) -> torch.Tensor:
+    """Return the offsets of parts of these lengths, one more than there are parts."""
+    return torch.nn.functional.pad(torch.cumsum(lengths, 0), (1, 0))
+
+
+def spans(starts: torch.Tensor, lengths: torch.Tensor, ends: torch.Tensor, total: int) -> torch.Tensor:
+    """Return the numbers of all spans ``start:start + length``, one span after the other, ``total`` in all."""
+    return torch.arange(total, device=starts.device) + torch.repeat_interleave(
+        starts - ends[:-1], lengths, output_size=total
+    )
+
+
+@dataclass(frozen=True)
+class Store:
+    """Labelled sets on a device.
+
+    Attributes
+    ----------
+    rows : DenseRows or SparseRows
+    offsets, labels, numbers : Tensor
+        ``numbers`` are the sets' numbers in the whole stream.
+    weights : Tensor
+    host_weights, host_sizes, host_entries : ndarray
+        Weight, vectors and entries of each set, for what is reckoned on the host: asking the device would make both
+        wait.
+    """
+
+    rows: Rows
+    offsets: torch.Tensor
+    labels: torch.Tensor
+    weights: torch.Tensor
+    numbers: torch.Tensor
+    host_weights: Floats
+    host_sizes: Integers
+    host_entries: Integers
+
+    @property
+    def n_sets(self) -> int:
+        """How many sets there are."""
+        return len(self.labels)
+
+    def batch(self, chosen: torch.Tensor, on_host: Integers) -> Batch:
+        """Return some of the sets, named on the device and on the host, their vectors one after the other."""
+        n_rows, n_entries = int(self.host_sizes[on_host].sum()), int(self.host_entries[on_host].sum())
+        lengths = self.offsets[chosen + 1] - self.offsets[chosen]
+        ends = ends_of(lengths)
+        rows = spans(self.offsets[chosen], lengths, ends, n_rows)
+        places = torch.arange(len(on_host), device=chosen.device)
+        set_of = torch.repeat_interleave(places, lengths, output_size=n_rows)
+        vectors = self.rows.take(rows, n_entries)
+        return Batch(vectors, lengths, ends, set_of, self.labels[chosen], self.weights[chosen], self.numbers[chosen])
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some sets, packed: set k holds the vectors ``ends[k]:ends[k + 1]``."""
+
+    rows: Rows
+    lengths: torch.Tensor
+    ends: torch.Tensor
+    set_of: torch.Tensor
+    labels: torch.Tensor
+    weights: torch.Tensor
+    numbers: torch.Tensor
+
+    @property
+    def within(self) -> torch.Tensor:
+        """The number of each vector within its set."""
+        return torch.arange(len(self.set_of), device=self.set_of.device) - self.ends[self.set_of]
+
+    def over_sets(self, values: torch.Tensor, how: str) -> torch.Tensor:
+        """Reduce a value of each vector ("max", "min" or "sum") to one of each set."""
+        return torch.segment_reduce(values.contiguous(), how, lengths=self.lengths, axis=0, unsafe=True)
+
+
+def place(sets: LabelledSets, dtype: Any, device: Any) -> Store:
+    """Copy labelled sets to a device."""
+
+    def tensor(array: Any, kind: Any) -> torch.Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(device=device, dtype=kind)
+
+    bags = sets.bags
+    if bags.is_sparse:
+        X = bags.X
+        rows: Rows = SparseRows(
+            tensor(X.data, dtype), tensor(X.indices, torch.int64), tensor(X.indptr, torch.int64), X.shape[1]
+        )
+    else:
+        rows = DenseRows(tensor(bags.X, dtype))
+    numbers = np.arange(len(sets.y)) + sets.first
+    ends = bags.X.indptr[bags.offsets] if bags.is_sparse else bags.offsets * bags.shape[1]
+    return Store(
+        rows,
+        tensor(bags.offsets, torch.int64),
+        tensor(sets.y, torch.int64),
+        tensor(sets.weight, dtype),
+        tensor(numbers, torch.int64),
+        np.asarray(sets.weight, dtype=np.float64),
+        bags.sizes,
+        np.diff(ends),
+    )
+
+
+def joined(stores: Sequence[Store]) -> tuple[Store, Integers]:
+    """Return dense stores as one, and the number of the first set of each in it."""
+    if len(stores) == 1:
+        return stores[0], np.zeros(1, dtype=np.int64)
+    firsts = np.concatenate([[0], np.cumsum([store.n_sets for store in stores])[:-1]])
+    rows = [store.rows.dense() for store in stores]
+    ends = np.concatenate([[0], np.cumsum([len(X) for X in rows])[:-1]])
+    offsets = [store.offsets[:-1] + int(end) for store, end in zip(stores, ends, strict=True)]
+    last = torch.tensor([sum(len(X) for X in rows)], device=rows[0].device)
+    whole = Store(
+        DenseRows(torch.cat(rows)),
+        torch.cat([*offsets, last]),
+        torch.cat([store.labels for store in stores]),
+        torch.cat([store.weights for store in stores]),
+        torch.cat([store.numbers for store in stores]),
+        np.concatenate([store.host_weights for store in stores]),
+        np.concatenate([store.host_sizes for store in stores]),
+        np.concatenate([store.host_entries for store in stores]),
+    )
+    return whole, firsts

@@ -1,0 +1,289 @@
+"""Pictures of results. Only here is matplotlib loaded, and only when a picture is drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from setrbm._types import Floats
+from setrbm.evaluation.rendering import title
+from setrbm.evaluation.statistics import SAME, not_separated, one_sample_interval
+from setrbm.evaluation.tables import Table1
+
+# Okabe and Ito's colours, which people with any colour vision can tell apart; lines differ by marker or dash too.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
+OURS, PAPER, FAINT = COLOURS[0], COLOURS[1], "#BBBBBB"
+# With letters of this size, a picture of this width is legible when shown 900 pixels wide.
+WIDTH, DPI = 9.0, 120
+STYLE: dict[str, Any] = {
+    "font.size": 9.0, "font.family": "DejaVu Sans", "axes.spines.top": False, "axes.spines.right": False,
+    "axes.titlesize": 10.0, "axes.labelsize": 9.0, "legend.frameon": False,
+}  # fmt: skip
+CURVES = {
+    "loss": "loss of the training sets",
+    "held_out_loss": "loss of the held-out sets",
+    "held_out_error": "error of the held-out sets",
+}
+
+
+def draw_accuracies(table: Table1, path: Path) -> None:
+    """Draw one panel a data set: each system's mean with its corrected 95 % interval, and the paper's figure.
+
+    Parameters
+    ----------
+    table : Table1
+        Incomplete cells stay empty.
+    path : Path
+        The PNG to write.
+    """
+    with _style():
+        figure = _figure(0.26 * len(table.systems) + 1.3)
+        panels = figure.subplots(1, len(table.datasets), sharey=True)
+        for axes, dataset in zip(panels, table.datasets, strict=True):
+            _draw_data_set(axes, table, dataset)
+        panels[0].set_yticks(range(len(table.systems)), table.systems)
+        panels[0].set_ylim(len(table.systems) - 0.4, -0.6)
+        figure.supxlabel("accuracy in %", fontsize=9)
+        handles = [
+            _handle("o", OURS, "ours, with its corrected 95 % interval", line="-"),
+            _handle("D", PAPER, "the paper", hollow=True),
+        ]
+        figure.legend(handles=handles, loc="outside upper center", ncols=2)
+        _save(figure, path)
+
+
+def _draw_data_set(axes: Any, table: Table1, dataset: str) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    for place, system in enumerate(table.systems):
+        cell = table.cells[system, dataset]
+        if cell.summary is not None:
+            reach = one_sample_interval(cell.scores, 0.0)
+            axes.plot([reach.low, reach.high], [place, place], color=OURS, linewidth=1.5)
+            axes.plot(cell.summary.mean, place, "o", color=OURS, markersize=5)
+        if cell.paper is not None:
+            axes.plot(cell.paper, place, "D", color=PAPER, markerfacecolor="none", markersize=6, markeredgewidth=1.3)
+    axes.set_title(title(dataset))
+    axes.margins(x=0.09)
+    axes.grid(axis="both", color=FAINT, linewidth=0.4)
+    axes.set_axisbelow(True)
+    axes.tick_params(axis="y", length=0)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=4, integer=True, steps=[1, 2, 5, 10]))
+
+
+def draw_critical_difference(names: Sequence[str], ranks: Sequence[float], difference: float, path: Path) -> None:
+    """Draw average ranks, the best on top, with upright bars that join what is not separated.
+
+    Parameters
+    ----------
+    names : sequence of str
+    ranks : sequence of float
+        The average rank of each; 1 is the best.
+    difference : float
+        Average ranks nearer than this are not separated.
+    path : Path
+        The PNG to write.
+    """
+    if not len(names) == len(ranks) >= 2:
+        raise ValueError(
+            f"There must be a rank for each of two or more names. Got {len(names)} names, {len(ranks)} ranks."
+        )
+    order = [int(i) for i in np.argsort(np.asarray(ranks), kind="stable")]
+    groups = not_separated([ranks[i] for i in order], difference)
+    with _style():
+        figure = _figure(0.26 * len(names) + 1.5)
+        axes, bars = figure.subplots(1, 2, sharey=True, width_ratios=(1.0, 0.035 * max(len(groups), 2)))
+        places = range(len(order))
+        axes.hlines(places, 1, [ranks[i] for i in order], color=FAINT, linewidth=0.8)
+        axes.plot([ranks[i] for i in order], list(places), "o", color=OURS, markersize=6)
+        for i, place in zip(order, places, strict=True):
+            axes.annotate(
+                f"{ranks[i]:.1f}", (ranks[i], place), (7, 0), textcoords="offset points", va="center", fontsize=8
+            )
+        axes.set_yticks(places, [names[i] for i in order])
+        axes.set_ylim(len(order) - 0.4, -2.1)
+        _draw_ruler(axes, difference, len(names))
+        axes.set_xlabel("average rank over the data sets (1 is the best)")
+        _draw_groups(bars, groups)
+        _save(figure, path)
+
+
+def _draw_ruler(axes: Any, difference: float, n: int) -> None:
+    """Draw the critical difference above the ranks, and bring the axis out to it."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.set_xlim(0.7, max(n, 1 + difference) + 0.6)
+    axes.plot([1, 1 + difference], [-1.1, -1.1], color="black", linewidth=1.5, marker="|", markersize=9)
+    axes.text(1, -1.35, f"critical difference {difference:.2f}", va="bottom", fontsize=8.5)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=10))
+    axes.tick_params(axis="y", length=0)
+
+
+def _draw_groups(axes: Any, groups: Sequence[Sequence[int]]) -> None:
+    for column, group in enumerate(groups):
+        axes.plot([column, column], [min(group) - 0.2, max(group) + 0.2], color="black", linewidth=3.5)
+    axes.set_xlim(-0.7, max(len(groups), 2) - 0.3)
+    axes.text(-0.5, -1.35, "not separated" if groups else "all separated", va="bottom", fontsize=8.5)
+    axes.axis("off")
+
+
+def draw_learning_curves(histories: Mapping[str, Sequence[Mapping[str, Sequence[float]]]], path: Path) -> None:
+    """Draw median and quartiles over the runs of each name, epoch by epoch.
+
+    A curve ends where fewer than half of its runs go on: the rest of them would no longer be the same runs.
+
+    Parameters
+    ----------
+    histories : mapping of str to sequence of dict
+        For each name its runs, each with "loss", "held_out_loss" and "held_out_error" by epoch, or some of them.
+    path : Path
+        The PNG to write.
+    """
+    keys = [key for key in CURVES if any(run.get(key) for runs in histories.values() for run in runs)]
+    if not keys:
+        raise ValueError(f"There must be a run with one of {', '.join(CURVES)}. Got none.")
+    with _style():
+        figure = _figure(3.3)
+        panels = figure.subplots(1, len(keys), squeeze=False)[0]
+        for axes, key in zip(panels, keys, strict=True):
+            for place, (name, runs) in enumerate(histories.items()):
+                _draw_curve(axes, [run[key] for run in runs if run.get(key)], name, place)
+            axes.set_title(CURVES[key])
+            axes.set_xlabel("epoch")
+            axes.xaxis.get_major_locator().set_params(integer=True)
+            axes.grid(color=FAINT, linewidth=0.4)
+        _legend(figure, *panels[0].get_legend_handles_labels())
+        _save(figure, path)
+
+
+def _draw_curve(axes: Any, runs: Sequence[Sequence[float]], name: str, place: int) -> None:
+    low, median, high = quartiles(runs)
+    epochs = np.arange(1, len(median) + 1)
+    style = line_style(place)
+    axes.plot(epochs, median, linewidth=1.5, label=name, color=style["color"], linestyle=style["linestyle"])
+    axes.fill_between(epochs, low, high, color=style["color"], alpha=0.18, linewidth=0)
+
+
+def line_style(place: int) -> dict[str, Any]:
+    """Return colour, dash and marker of the line of a place; those of 49 places differ."""
+    turn = (place + place // len(COLOURS)) % len(DASHES)
+    return {"color": COLOURS[place % len(COLOURS)], "linestyle": DASHES[turn], "marker": MARKERS[turn]}
+
+
+def quartiles(runs: Sequence[Sequence[float]]) -> tuple[Floats, Floats, Floats]:
+    """Return the lower quartile, median and upper quartile of each epoch that at least half of the runs reached."""
+    lengths = sorted((len(run) for run in runs), reverse=True)
+    n_epochs = lengths[(len(lengths) - 1) // 2] if lengths else 0
+    values = [np.array([run[epoch] for run in runs if len(run) > epoch]) for epoch in range(n_epochs)]
+    parts = np.array([np.quantile(value, (0.25, 0.5, 0.75)) for value in values]).reshape(-1, 3)
+    return parts[:, 0], parts[:, 1], parts[:, 2]
+
+
+def draw_setting(
+    name: str, curves: Mapping[str, Mapping[float, tuple[float, float]]], path: Path, score: str = "held-out loss"
+) -> None:
+    """Draw what a setting does to the held-out score and to the accuracy, a line for each data set.
+
+    Parameters
+    ----------
+    name : str
+        Of the setting.
+    curves : mapping of str to mapping of float to (float, float)
+        For each data set and each value of the setting, the held-out score and the accuracy in per cent. Values lie on
+        a logarithmic axis; 0 stands left of it, after a gap.
+    path : Path
+        The PNG to write.
+    score : str
+        What the held-out score is.
+    """
+    values = sorted({value for line in curves.values() for value in line})
+    places = dict(zip(values, log_places(values), strict=True))
+    with _style():
+        figure = _figure(3.6)
+        panels = figure.subplots(1, 2)
+        for which, (axes, what) in enumerate(zip(panels, (score, "accuracy in %"), strict=True)):
+            for i, (dataset, line) in enumerate(curves.items()):
+                x, y = [places[value] for value in sorted(line)], [line[value][which] for value in sorted(line)]
+                axes.plot(x, y, linewidth=1.4, label=title(dataset), **line_style(i))
+            _draw_log_axis(axes, places)
+            axes.set(title=what, xlabel=name)
+            axes.grid(color=FAINT, linewidth=0.4)
+        _legend(figure, *panels[0].get_legend_handles_labels())
+        _save(figure, path)
+
+
+def log_places(values: Sequence[float]) -> list[float]:
+    """Return where rising values stand on a logarithmic axis; 0 stands one typical step, or more, left of the rest."""
+    if not values or values[0] < 0:
+        raise ValueError(f"There must be values, and all must be 0 or more. Got {list(values)}.")
+    places = [math.log10(value) for value in values if value > 0]
+    if values[0] > 0:
+        return places
+    step = max(0.3, float(np.median(np.diff(places)))) if len(places) > 1 else 1.0
+    return [places[0] - 1.3 * step if places else 0.0, *places]
+
+
+def _draw_log_axis(axes: Any, places: Mapping[float, float]) -> None:
+    """Label the values themselves, as many as there is room for, and mark the gap after 0."""
+    x = list(places.values())
+    room = max(x[-1] - x[0], SAME) / 9
+    kept: list[float] = []
+    for value, place in places.items():
+        if not kept or place - places[kept[-1]] >= room:
+            kept += [value]
+    axes.set_xticks([places[value] for value in kept], [_short(value) for value in kept])
+    if x[0] < x[-1] and 0.0 in places:
+        axes.plot((x[0] + x[1]) / 2, 0, "s", color="white", markersize=8, clip_on=False, zorder=9, **_below(axes))
+        axes.text((x[0] + x[1]) / 2, 0, "//", ha="center", va="center", zorder=10, **_below(axes))
+
+
+def _short(value: float) -> str:
+    """Return a value in few letters, so that neighbours have room: 0.01, but 3e-4."""
+    return f"{value:g}" if value == 0 or value >= 0.001 else f"{value:.0e}".replace("e-0", "e-")
+
+
+def _below(axes: Any) -> dict[str, Any]:
+    """Return the coordinates in which 0 is the axis, whatever the data are."""
+    return {"transform": axes.get_xaxis_transform()}
+
+
+def _legend(figure: Any, handles: Sequence[Any], labels: Sequence[str]) -> None:
+    columns = max(1, 120 // (max(map(len, labels), default=0) + 8))
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+
+
+def _handle(marker: str, colour: str, label: str, line: Any = "none", hollow: bool = False) -> Any:
+    from matplotlib.lines import Line2D
+
+    face = "none" if hollow else colour
+    return Line2D([], [], color=colour, marker=marker, markerfacecolor=face, linestyle=line, label=label)
+
+
+def _style() -> AbstractContextManager[None]:
+    """Return the context in which pictures are drawn; other users of matplotlib keep their own style."""
+    try:
+        from matplotlib import style
+    except ImportError:
+        raise ImportError(
+            "matplotlib must be installed to draw pictures. It is not. Run: pip install 'setrbm[plot]'"
+        ) from None
+    context: AbstractContextManager[None] = style.context(["default", STYLE])
+    return context
+
+
+def _figure(height: float) -> Any:
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(WIDTH, height), layout="constrained", facecolor="white")
+
+
+def _save(figure: Any, path: Path) -> None:
+    """Write a PNG without date or version in it: the same picture is the same file."""
+    figure.savefig(path, format="png", dpi=DPI, bbox_inches="tight", facecolor="white", metadata={"Software": None})

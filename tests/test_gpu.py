@@ -1,0 +1,153 @@
+"""The engine for graphics processors, here on torch's CPU build: its kernels are interpreted, in float64."""
+
+import os
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="the GPU engine needs torch")
+HAS_CUDA = torch.cuda.is_available()
+if not HAS_CUDA:
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+pytest.importorskip("triton", reason="the GPU engine's kernels need triton")
+
+from brute import CONSTRAINTS, POOLINGS, random_params  # noqa: E402
+from setrbm import draws  # noqa: E402
+from setrbm.engines import get_engine  # noqa: E402
+from setrbm.engines import gpu  # noqa: E402
+from setrbm.engines.gpu import draws as torch_draws  # noqa: E402
+from setrbm.engines.protocol import Model, Spec  # noqa: E402
+from test_engines import GENERATIVE, N_CLASSES, N_FEATURES, N_HIDDEN, N_SETS, make_models, make_sets  # noqa: E402
+
+ENGINE = gpu.GpuEngine("cuda" if HAS_CUDA else "cpu")
+
+
+def train(engine, spec, models, sets, n_epochs=2):
+    """Train on each model's own sets; return losses, scores and parameters as one list of arrays."""
+    placed = {id(s): engine.place(s, spec) for s in sets}
+    placed = [placed[id(s)] for s in sets]
+    session = engine.begin(spec, models, 1)
+    everything, out = np.arange(N_SETS // 2), []
+    for epoch in range(n_epochs):
+        orders = [draws.order(model.seed, epoch, everything[m:]) for m, model in enumerate(models)]
+        out.append(session.run(placed, orders, epoch))
+        out.append(session.score(placed, [everything[: 1 + m] for m in range(len(models))]))
+    for params in session.params(remembered=False):
+        out.extend(params.arrays())
+    return out, session
+
+
+def assert_same(spec, models, sets, n_epochs=2):
+    slow, _ = train(get_engine("reference"), spec, models, sets, n_epochs)
+    fast, session = train(ENGINE, spec, models, sets, n_epochs)
+    for one, other in zip(slow, fast, strict=True):
+        np.testing.assert_allclose(other, one, rtol=0, atol=1e-9)
+    return session
+
+
+@pytest.mark.parametrize("objective", sorted(set(GENERATIVE) - {"persistent"}))
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_models_side_by_side_equal_reference_over_whole_training_runs(constraint, pooling, objective):
+    spec = Spec(constraint, pooling, **GENERATIVE[objective])
+    # Own sets, own orders, own rates; two models share theirs.
+    first, second = make_sets(0), make_sets(1, first=40)
+    models = [*make_models(1), make_models(2)[0]]
+    session = assert_same(spec, models, [first, second, first])
+    assert session._side_by_side is not None
+
+
+@pytest.mark.parametrize("batch_size", [1, 5])
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("objective", GENERATIVE)
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_one_model_equals_reference_over_whole_training_runs(
+    constraint, pooling, objective, is_sparse, batch_size, monkeypatch
+):
+    monkeypatch.setattr(gpu.resident, "MOST_BYTES", 0)
+    spec = Spec(constraint, pooling, batch_size=batch_size, **GENERATIVE[objective])
+    session = assert_same(spec, make_models(1)[:1], [make_sets(0, is_sparse, first=7)])
+    assert session._alone is not None
+
+
+@pytest.mark.parametrize("unit", ["rbm", "mlp", "logit"])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_max_out_units_equal_reference(unit, is_sparse):
+    rng = np.random.default_rng(0)
+    sets = make_sets(0, is_sparse)
+    sets.y[:] %= 2
+    params = random_params(rng, N_FEATURES, 1 if unit == "logit" else N_HIDDEN, 2, 0.5)
+    assert_same(Spec(unit=unit, batch_size=2), [Model(params, 3, 0.2, 0.0, 0.01)], [sets])
+
+
+def test_the_device_draws_the_same_numbers_to_the_bit():
+    fields, within = (3, 17, 2, draws.INPUT), np.array([0, 1, 999])
+    for seed in (0, 1, 2**31 - 2):
+        expected = draws.uniform(draws.keys(seed, *fields, within), 50)
+        key = torch_draws.keys(seed, *fields, torch.from_numpy(within), device="cpu")
+        np.testing.assert_array_equal(torch_draws.uniform(key, 50).numpy(), expected)
+
+
+def test_prediction_equals_reference_however_sets_are_parted(monkeypatch):
+    sets, model = make_sets(0), make_models(1)[0]
+    for most in (1, 2**26):
+        monkeypatch.setattr(gpu.packed, "SCORED_AT_ONCE", most)
+        for constraint in CONSTRAINTS:
+            spec = Spec(constraint, "soft")
+            expected = get_engine("reference").forward(model.params, sets.bags, spec, 1)
+            for one, other in zip(expected, ENGINE.forward(model.params, sets.bags, spec, 1), strict=True):
+                np.testing.assert_allclose(other, one, rtol=0, atol=1e-12)
+
+
+def test_too_little_memory_parts_the_models_and_says_so(monkeypatch):
+    spec, models = Spec("or", "soft"), make_models(1) + make_models(2)
+    sets = [make_sets(0)] * 4
+    whole, _ = train(ENGINE, spec, models, sets)
+    monkeypatch.setattr(gpu.resident, "free_bytes", lambda device: 2 * 16 * 5 * 8 / gpu.resident.SHARE)
+    with pytest.warns(UserWarning, match="4 models do not fit the memory of the device at once; .* in 2 parts"):
+        parted, _ = train(ENGINE, spec, models, sets)
+    for one, other in zip(whole, parted, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value encountered")
+def test_diverged_models_have_an_infinite_loss_and_empty_orders_none():
+    models = [Model(make_models(1)[0].params, 5, 1e30), *make_models(2)]
+    session, placed = ENGINE.begin(Spec(), models, 1), ENGINE.place(make_sets(0), Spec())
+    losses = session.run([placed] * 3, [np.arange(N_SETS), np.empty(0, dtype=int), np.arange(3)], 0)
+    assert losses[0] == np.inf
+    assert np.isnan(losses[1])
+    assert np.isfinite(losses[2])
+    np.testing.assert_array_equal(session.params(False)[1].W, models[1].params.W)
+
+
+@pytest.mark.parametrize("most", [0, gpu.resident.MOST_BYTES])
+def test_remembered_parameters_stay_as_they_were(most, monkeypatch):
+    monkeypatch.setattr(gpu.resident, "MOST_BYTES", most)
+    models = make_models(0)
+    session, placed = ENGINE.begin(Spec(), models, 1), ENGINE.place(make_sets(0), Spec())
+    assert (session.params(True)[0].W == models[0].params.W).all()
+    session.run([placed] * 2, [np.arange(N_SETS)] * 2, 0)
+    session.remember(np.array([True, False]))
+    kept = session.params(False)
+    session.run([placed] * 2, [np.arange(N_SETS)] * 2, 1)
+    now, best = session.params(False), session.params(True)
+    np.testing.assert_array_equal(best[0].W, kept[0].W)
+    np.testing.assert_array_equal(best[1].W, now[1].W)
+    assert (best[0].W != now[0].W).any()
+
+
+@pytest.mark.skipif(HAS_CUDA, reason="a graphics processor is here")
+def test_without_a_graphics_processor_the_error_says_so():
+    with pytest.raises(RuntimeError, match="must have a graphics processor that torch can use. Got none"):
+        get_engine("gpu").begin(Spec(), make_models(0), 1)
+
+
+def test_faults_of_the_device_are_explained():
+    with pytest.raises(MemoryError, match="must fit the memory of the device"), gpu.faults_explained():
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB\nmore")
+    with pytest.raises(RuntimeError, match="failed in the middle of the work"), gpu.faults_explained():
+        raise RuntimeError("CUDA error: unspecified launch failure\nmore")
+    with pytest.raises(RuntimeError, match="^something else$"), gpu.faults_explained():
+        raise RuntimeError("something else")

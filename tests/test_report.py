@@ -1,0 +1,142 @@
+"""The page of the reproduction: what stands on it comes from the rows, and the same rows give the same page."""
+
+import re
+
+import pytest
+
+from made_rows import FOLDS, REPEATS, cell, everywhere
+from setrbm.evaluation.rendering import interval
+from setrbm.evaluation.report import ACCURACIES, RANKS, duration, report_text, write_report
+from setrbm.evaluation.statistics import critical_difference
+from setrbm.evaluation.tables import Table1
+
+RUN = {
+    "command": "setrbm reproduce --engine cpu",
+    "machine": "a machine_with cores",
+    "versions": {"setrbm": "1.2", "numpy": "2.4"},
+    "seconds": 600.0,
+    "started": "2026-01-02 03:04",
+    "systems": ["ClassSetRBM XOR*", "Ours"],
+    "datasets": ["fox", "tiger"],
+    "engine": "cpu",
+}
+ROWS = everywhere({"ClassSetRBM XOR*": 15, "SVM-max": 14, "MLP-maxOut": 13, "Ours": 12})
+REMARKS = {("ClassSetRBM XOR*", "elephant"): "Fewer\n epochs."}
+
+
+def text(rows=ROWS, runs=(RUN,), remarks=None):
+    return report_text(Table1(rows, REPEATS, FOLDS), runs, remarks)
+
+
+def section(page, title):
+    return page.split(f"## {title}\n", 1)[1].split("\n## ", 1)[0]
+
+
+def test_the_same_input_gives_the_same_files(tmp_path):
+    pytest.importorskip("matplotlib")
+    folders = tmp_path / "a", tmp_path / "b"
+    for folder, rows in zip(folders, (ROWS, ROWS[::-1]), strict=True):
+        page = write_report(rows, [RUN], folder, REMARKS, repeats=REPEATS, folds=FOLDS)
+        assert page == folder / "reproduction.md"
+        assert page.read_text(encoding="utf-8") == text(remarks=REMARKS)
+    for name in ("reproduction.md", f"images/{ACCURACIES}", f"images/{RANKS}"):
+        assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes()
+
+
+def test_every_picture_on_the_page_is_written(tmp_path):
+    pytest.importorskip("matplotlib")
+    for rows in (ROWS, cell("Ours", "fox", 12)):
+        page = write_report(rows, [RUN], tmp_path, repeats=REPEATS, folds=FOLDS)
+        links = re.findall(r"!\[.*?\]\((.*?)\)", page.read_text(encoding="utf-8"))
+        assert links and all((tmp_path / link).exists() for link in links)
+
+
+def test_the_page_says_how_it_was_made():
+    part = section(text(), "How it was made")
+    assert "`setrbm reproduce --engine cpu`, started 2026-01-02 03:04, 10 min, engine cpu." in part
+    assert r"Systems: ClassSetRBM XOR\*, Ours. Data sets: fox, tiger. setrbm 1.2, numpy 2.4." in part
+    assert r"Machine: a machine\_with cores." in part
+    # Ten folds of a quarter of a second.
+    assert r"| ClassSetRBM XOR\* | 2.5 s | 2.5 s | 2.5 s | 2.5 s | 2.5 s |" in part
+    assert "| SVM-miGraph |" not in part
+    assert "No run is on record." in text(runs=())
+    assert "setrbm 1.3." in text(runs=[{**RUN, "versions": "setrbm 1.3"}])
+
+
+def test_the_page_counts_complete_cells():
+    assert "20 of 80 cells have all their 10 folds. Of the 15 that the paper has too" in text()
+    assert "19 of 80 cells" in text(ROWS[:-1])
+    assert "(9 of 10 folds)" in section(text(ROWS[:-1]), "Table")
+
+
+def test_the_differences_are_those_of_the_table():
+    table = Table1(ROWS, REPEATS, FOLDS)
+    part = section(text(), "Ours less the paper's")
+    (line,) = [line for line in part.splitlines() if line.startswith("| SVM-max")]
+    for dataset in table.datasets:
+        cell = table.cells["SVM-max", dataset]
+        assert f"{interval(cell.against_paper)}<br>{cell.paper:.2f}" in line
+    assert line.endswith(f"{table.average('SVM-max') - 78.798:+.1f}<br>78.80 |")
+    assert "| Ours" not in part and "| SVM-miGraph | -<br>86.74 |" in part
+    assert "would move by 0.00 points at most" in part
+
+
+def test_the_significance_is_that_of_the_three_tests():
+    table = Table1(ROWS, REPEATS, FOLDS)
+    part = section(text(), "Significance").split("### Fox")[1].split("###")[0]
+    tests = [table.against_best("fox", marking) for marking in ("plain", "corrected", "holm")]
+    p = [f"{test['Ours'].p:.3f}" if test["Ours"].p >= 0.001 else "< 0.001" for test in tests]
+    assert f"| Ours | {interval(tests[1]['Ours'])} | {' | '.join(p)} |" in part
+    worse = [4 - len(table.not_worse("fox", marking)) for marking in ("plain", "corrected", "holm")]
+    assert f"{worse[0]} of 3 by the plain test, {worse[1]} by the corrected one, {worse[2]} after Holm." in part
+
+
+def test_the_ranks_say_how_little_the_data_sets_separate():
+    part = section(text(), "Ranks over the data sets")
+    assert "Friedman's test of 4 systems on 5 data sets" in part
+    assert (
+        f"critical difference at 5 % is {critical_difference(4, 5):.2f} ranks, and average ranks can differ by 3"
+        in part
+    )
+    # The first is the best everywhere and the last the worst, so that their average ranks are 1 and 4.
+    clear = everywhere({"A": 18, "B": 13, "C": 8, "D": 3})
+    near = section(text(clear), "Ranks over the data sets")
+    # Ranks 1, 2, 3, 4 and a critical difference of 2.10: only 1 and 4 are further apart.
+    assert "Here 1 of 6 pairs are separated" in near
+    assert "Without ClassSetRBM XOR, " in part and "SVM-max" not in part.split("Friedman")[0]
+
+
+def test_pages_of_few_results_say_what_is_missing():
+    page = text(cell("Ours", "fox", 12))
+    assert "Fewer than three systems have all folds of all data sets: nothing to rank." in page
+    assert page.count("Fewer than two systems have all their folds: nothing to compare.") == 5
+    assert "would move" not in page
+    assert section(page, "More than 3 points below the paper").strip() == "None."
+
+
+def test_cells_far_below_the_paper_are_listed_with_their_remarks():
+    page = text(remarks={**REMARKS, ("Ours", "fox"): "Said of a peer."})
+    table = Table1(ROWS, REPEATS, FOLDS)
+    part = section(page, "More than 3 points below the paper")
+    assert len(re.findall("^- ", part, flags=re.MULTILINE)) == len(table.below_paper(3.0)) > 1
+    test = interval(table.cells["ClassSetRBM XOR*", "elephant"].against_paper)
+    mean = table.mean("ClassSetRBM XOR*", "elephant")
+    assert rf"- ClassSetRBM XOR\* on Elephant: {mean:.1f} against 87.80, {test}. Fewer epochs." in part
+    assert "No remark yet." in part
+    assert "- Ours on Fox: Said of a peer." in section(page, "Other remarks")
+    assert "Other remarks" not in text()
+
+
+def test_times_have_the_unit_that_suits_them():
+    assert [duration(seconds) for seconds in (1.25, 119, 600, 9000)] == ["1.2 s", "119.0 s", "10 min", "2.5 h"]
+
+
+def test_a_run_without_its_command_is_refused():
+    run = {key: value for key, value in RUN.items() if key not in ("command", "machine")}
+    with pytest.raises(ValueError, match="Every run must have command, .* Got run 1 without command, machine"):
+        text(runs=[RUN, run])
+
+
+def test_a_remark_on_an_unknown_cell_is_refused():
+    with pytest.raises(ValueError, match=r"Got 1 others, the first \('XOR', 'fox'\)"):
+        text(remarks={("XOR", "fox"): "Said."})

@@ -1,0 +1,282 @@
+"""Each statistic against arithmetic written out, against scipy, and against its limits."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from setrbm.evaluation.statistics import (
+    corrected_t_test,
+    critical_difference,
+    friedman,
+    holm,
+    not_separated,
+    one_sample_interval,
+    paired_t_test,
+    summarise,
+)
+
+
+def folds(values, n_folds):
+    """The values in order as the scores of repetitions of n_folds folds."""
+    return {divmod(i, n_folds): float(value) for i, value in enumerate(values)}
+
+
+def drawn(seed, n_repeats=5, n_folds=10):
+    rng = np.random.default_rng(seed)
+    return tuple(folds(rng.normal(size=n_repeats * n_folds), n_folds) for _ in range(2))
+
+
+# Differences 1, 2, 3, 4 in two repetitions of two folds.
+A, B = folds([11, 22, 33, 44], 2), folds([10, 20, 30, 40], 2)
+
+
+# --- means and spreads ---
+
+
+def test_the_spreads_are_those_of_folds_and_of_repetitions():
+    summary = summarise(folds([0.8, 0.9, 0.7, 0.8], 2))
+    # The mean is 3.2 / 4; deviations 0, 0.1, -0.1, 0; the means of the repetitions are 0.85 and 0.75.
+    assert summary.mean == pytest.approx(0.8)
+    assert summary.fold_spread == pytest.approx(math.sqrt((0.01 + 0.01) / 3))
+    assert summary.repeat_spread == pytest.approx(math.sqrt((0.05**2 + 0.05**2) / 1))
+    assert (summary.n_folds, summary.n_repeats) == (4, 2)
+
+
+def test_one_repetition_has_no_spread_of_repetitions():
+    assert math.isnan(summarise(folds([0.8, 0.9], 2)).repeat_spread)
+    assert math.isnan(summarise({(0, 0): 0.5}).fold_spread)
+
+
+def test_the_order_in_which_folds_came_changes_nothing():
+    a, b = drawn(0)
+    turned = dict(reversed(a.items()))
+    assert summarise(turned) == summarise(a)
+    assert corrected_t_test(turned, b) == corrected_t_test(a, b)
+
+
+# --- t-tests ---
+
+
+def test_the_plain_test_equals_the_arithmetic():
+    result = paired_t_test(A, B)
+    # Mean 2.5, variance (2.25 + 0.25 + 0.25 + 2.25) / 3 = 5/3; error sqrt(5/3 / 4); t = 2.5 / sqrt(5/12) = sqrt(15).
+    assert result.difference == pytest.approx(2.5)
+    assert result.t == pytest.approx(math.sqrt(15))
+    assert result.p == pytest.approx(stats.ttest_rel(list(A.values()), list(B.values())).pvalue)
+    # The 97.5 % quantile of Student's t with 3 degrees of freedom is 3.182446.
+    assert result.high == pytest.approx(2.5 + 3.182446 * math.sqrt(5 / 12), rel=1e-6)
+    assert result.low == pytest.approx(2.5 - 3.182446 * math.sqrt(5 / 12), rel=1e-6)
+
+
+def test_the_corrected_test_equals_the_arithmetic():
+    result = corrected_t_test(A, B)
+    # Two folds: n_test / n_train = 1. Error sqrt(5/3 (1/4 + 1)) = sqrt(25/12); t = 2.5 / sqrt(25/12) = sqrt(3).
+    assert result.t == pytest.approx(math.sqrt(3))
+    # With 3 degrees of freedom F(t) = 1/2 + (x / (1 + x^2) + arctan x) / pi, x = t / sqrt(3) = 1:
+    # F = 1/2 + (1/2 + pi/4) / pi = 3/4 + 1/(2 pi), so p = 2 (1 - F) = 1/2 - 1/pi.
+    assert result.p == pytest.approx(0.5 - 1 / math.pi)
+    assert result.low == pytest.approx(2.5 - 3.182446 * math.sqrt(25 / 12), rel=1e-6)
+    assert result.high == pytest.approx(2.5 + 3.182446 * math.sqrt(25 / 12), rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_five_times_ten_folds_have_a_ninth_added(seed):
+    a, b = drawn(seed)
+    d = np.array([a[key] - b[key] for key in a])
+    t = d.mean() / math.sqrt(d.var(ddof=1) * (1 / 50 + 1 / 9))
+    result = corrected_t_test(a, b)
+    np.testing.assert_allclose([result.t, result.p], [t, 2 * stats.t.sf(abs(t), 49)], rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_without_a_correction_the_corrected_test_is_the_plain_one(seed):
+    a, b = drawn(seed)
+    plain, limit = paired_t_test(a, b), corrected_t_test(a, b, ratio=0.0)
+    for name in ("difference", "t", "p", "low", "high"):
+        np.testing.assert_allclose(getattr(limit, name), getattr(plain, name), rtol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("test", [paired_t_test, corrected_t_test])
+def test_the_interval_holds_zero_where_p_is_above_its_level(test, seed):
+    a, b = drawn(seed)
+    p = test(a, b).p
+    assert test(a, b, level=1 - 0.9 * p).low <= 0 <= test(a, b, level=1 - 0.9 * p).high
+    assert not test(a, b, level=1 - 1.1 * p).low <= 0 <= test(a, b, level=1 - 1.1 * p).high
+
+
+def test_the_corrected_test_keeps_its_level_where_folds_are_dependent_and_the_plain_one_does_not():
+    # Differences that share a part, with correlation rho = n_test / (n_test + n_train) = 1/10 and mean 0: the case
+    # the correction is made for. The bars are 4 standard errors of 1000 draws, sqrt(0.05 0.95 / 1000) = 0.0069.
+    rng = np.random.default_rng(0)
+    shared, own = rng.normal(size=(1000, 1)), rng.normal(size=(1000, 50))
+    zero = folds(np.zeros(50), 10)
+    draws = [folds(d, 10) for d in math.sqrt(0.1) * shared + math.sqrt(0.9) * own]
+    corrected = np.mean([corrected_t_test(d, zero).p < 0.05 for d in draws])
+    plain = np.mean([corrected_t_test(d, zero, ratio=0.0).p < 0.05 for d in draws])
+    assert abs(corrected - 0.05) < 0.028
+    assert plain > 0.3
+
+
+@pytest.mark.parametrize("test", [paired_t_test, corrected_t_test])
+def test_equal_scores_are_not_separated(test):
+    result = test(A, A)
+    assert (result.difference, result.t, result.p, result.low, result.high) == (0, 0, 1, 0, 0)
+
+
+@pytest.mark.parametrize("test", [paired_t_test, corrected_t_test])
+def test_a_difference_without_variance_is_certain(test):
+    # 0.9 - 0.8, 0.8 - 0.7 and so on are not the same floating-point numbers.
+    high, low = folds([0.9, 0.8, 0.7, 0.6], 2), folds([0.8, 0.7, 0.6, 0.5], 2)
+    assert (test(high, low).t, test(high, low).p) == (math.inf, 0)
+    assert (test(low, high).t, test(low, high).p) == (-math.inf, 0)
+    assert test(high, low).low == test(high, low).high == pytest.approx(0.1)
+
+
+def test_the_interval_against_a_figure_is_that_against_a_constant_system():
+    a, _ = drawn(3)
+    constant = dict.fromkeys(a, 0.3)
+    assert one_sample_interval(a, 0.3) == corrected_t_test(a, constant)
+    # The arithmetic of the corrected test above, with a - b in the place of a and 0 in that of the figure.
+    assert one_sample_interval(folds([1, 2, 3, 4], 2), 0.0).t == pytest.approx(math.sqrt(3))
+
+
+@pytest.mark.parametrize("test", [paired_t_test, corrected_t_test])
+def test_scores_that_do_not_pair_are_refused(test):
+    other = {key: score for key, score in B.items() if key != (1, 0)}
+    with pytest.raises(ValueError, match=r"Got 4 and 3 scores, 1 of them without a partner, the first at \(1, 0\)"):
+        test(A, other)
+    with pytest.raises(ValueError, match="Got 3 and 4 scores, 1 of them without a partner"):
+        test(other, A)
+
+
+def test_too_few_folds_are_refused():
+    with pytest.raises(ValueError, match="There must be at least 2 folds. Got 1"):
+        paired_t_test({(0, 0): 1.0}, {(0, 0): 0.5})
+    with pytest.raises(ValueError, match="There must be at least 2 folds. Got 1"):
+        one_sample_interval({(0, 0): 1.0}, 0.5)
+    with pytest.raises(ValueError, match="There must be at least 1 folds. Got 0"):
+        summarise({})
+
+
+def test_repetitions_of_unequal_folds_need_a_ratio():
+    part = {key: score for key, score in A.items() if key != (1, 1)}
+    with pytest.raises(ValueError, match=r"the same number of folds, two or more. Got \[2, 1\] folds. Finish the run"):
+        one_sample_interval(part, 0.0)
+    assert one_sample_interval(part, 0.0, ratio=1.0).difference == pytest.approx(22)
+
+
+def test_scores_that_are_not_finite_are_refused():
+    with pytest.raises(ValueError, match=r"Got 1 of 4 that are not, the first at \(repeat, fold\) \(1, 0\)"):
+        summarise({**A, (1, 0): math.nan})
+
+
+def test_a_negative_ratio_is_refused():
+    with pytest.raises(ValueError, match="must be 0 or more. Got -0.1"):
+        corrected_t_test(A, B, ratio=-0.1)
+
+
+# --- Holm ---
+
+
+def test_holm_equals_the_arithmetic():
+    # In order 0.005 x 4, 0.01 x 3, 0.03 x 2, 0.04 x 1 = 0.02, 0.03, 0.06, 0.04; the last is raised to 0.06.
+    np.testing.assert_allclose(holm([0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02], rtol=1e-12)
+
+
+def test_holm_leaves_one_p_value_and_stops_at_one():
+    assert holm([0.03]) == [0.03]
+    assert holm([0.6, 0.7]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_holm_rejects_what_stepping_down_rejects(seed):
+    p = np.random.default_rng(seed).random(12) ** 4
+    rejected = set()
+    for step, i in enumerate(np.argsort(p)):
+        if p[i] > 0.05 / (len(p) - step):
+            break
+        rejected.add(int(i))
+    assert {i for i, value in enumerate(holm(list(p))) if value <= 0.05} == rejected
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 1.1, math.nan])
+def test_holm_refuses_what_is_no_p_value(wrong):
+    with pytest.raises(ValueError, match=f"Every p value must be from 0 to 1. Got {wrong}"):
+        holm([0.5, wrong])
+
+
+# --- ranks ---
+
+
+def test_friedman_equals_the_arithmetic():
+    # Ranks 1 2 3, 1 2 3, 1 3 2, 2 1 3; their sums are 5, 8, 11.
+    result = friedman([[90, 80, 70], [60, 50, 40], [9, 7, 8], [0.8, 0.9, 0.7]])
+    np.testing.assert_allclose(result.ranks, [5 / 4, 8 / 4, 11 / 4], rtol=1e-12)
+    # 12 / (4 x 3 x 4) x (25 + 64 + 121) - 3 x 4 x 4 = 52.5 - 48; with 2 degrees of freedom p = exp(-4.5 / 2).
+    assert result.statistic == pytest.approx(4.5)
+    assert result.p == pytest.approx(math.exp(-2.25))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_friedman_is_that_of_scipy_also_with_ties(seed):
+    scores = np.random.default_rng(seed).integers(0, 5, (5, 8)).astype(float)
+    result, expected = friedman(scores), stats.friedmanchisquare(*scores.T)
+    np.testing.assert_allclose([result.statistic, result.p], list(expected), rtol=1e-10)
+    assert result.ranks.sum() == pytest.approx(8 * 9 / 2)
+
+
+def test_scores_that_differ_by_rounding_share_their_rank():
+    result = friedman([[0.1 + 0.2, 0.3, 0.1], [0.1 + 0.2, 0.3, 0.4]])
+    np.testing.assert_allclose(result.ranks, [(1.5 + 2.5) / 2, (1.5 + 2.5) / 2, (3 + 1) / 2], rtol=1e-12)
+
+
+def test_systems_equal_everywhere_are_not_separated():
+    result = friedman(np.ones((5, 4)))
+    assert (result.statistic, result.p, list(result.ranks)) == (0.0, 1.0, [2.5] * 4)
+
+
+@pytest.mark.parametrize("shape", [(5,), (1, 4), (5, 2)])
+def test_friedman_refuses_what_it_cannot_rank(shape):
+    with pytest.raises(ValueError, match="two or more data sets and three or more systems. Got shape"):
+        friedman(np.ones(shape))
+
+
+def test_friedman_refuses_missing_scores():
+    with pytest.raises(ValueError, match="Every score must be finite. Got 1 that are not. Leave out those systems"):
+        friedman([[1.0, 2.0, math.nan], [1.0, 2.0, 3.0]])
+
+
+@pytest.mark.parametrize("n", [1, 5, 20])
+def test_two_systems_are_separated_as_by_the_normal_distribution(n):
+    # q / sqrt(2) of two is the two-sided normal quantile 1.96, and k (k + 1) / 6 = 1.
+    assert critical_difference(2, n) == pytest.approx(1.959964 / math.sqrt(n), rel=1e-6)
+
+
+@pytest.mark.parametrize("k", [3, 15])
+def test_the_critical_difference_is_the_quantile_of_a_range(k):
+    draws = np.random.default_rng(k).normal(size=(100_000, k))
+    q = np.quantile(np.ptp(draws, axis=1), 0.95) / math.sqrt(2)
+    assert critical_difference(k, 5) == pytest.approx(q * math.sqrt(k * (k + 1) / 30), rel=0.01)
+
+
+def test_a_critical_difference_needs_systems_and_data_sets():
+    with pytest.raises(ValueError, match="two or more systems and one or more data sets. Got 1 and 5"):
+        critical_difference(1, 5)
+
+
+def test_groups_are_the_longest_that_are_not_separated():
+    assert not_separated([1.2, 1.9, 3.1, 3.8], 1.0) == [[0, 1], [2, 3]]
+    assert not_separated([3, 1, 2], 1.0) == [[1, 2], [2, 0]]
+    assert not_separated([1, 3, 5], 1.0) == []
+    assert not_separated([3, 1, 2], 5.0) == [[1, 2, 0]]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_two_systems_share_a_group_exactly_where_their_ranks_are_near(seed):
+    ranks = np.random.default_rng(seed).uniform(1, 12, 12)
+    together = {(i, j) for group in not_separated(ranks, 2.5) for i in group for j in group if i < j}
+    assert together == {(i, j) for i in range(12) for j in range(i + 1, 12) if abs(ranks[i] - ranks[j]) <= 2.5}
