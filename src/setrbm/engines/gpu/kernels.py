@@ -4,9 +4,10 @@ Nothing of a model leaves the processor it runs on between two steps: W is loade
 model's order is read in turn, and W is stored at the end. No model waits for another, so sets need no padding, and a
 step costs no launch. ``docs/decisions/0004-many-models-on-a-gpu.md`` counts what that saves.
 
-Rows of W belong to threads; activations, coefficients and reconstructions of the present set go through small buffers
-(``A``, ``A_model``, ``X_model``) that stay in the cache. Names are the paper's letters; ``j`` is a hidden unit, ``f`` a
-feature, ``s`` a vector of the set, ``y`` a class.
+W is held transposed, (features, hidden units), both padded to powers of two: the threads of a warp then stand side by
+side along the hidden units, and a product with a vector is summed within threads first. Activations, coefficients and
+reconstructions of the present set go through small buffers (``A``, ``A_model``, ``X_model``) that stay in the cache.
+Names are the paper's letters; ``j`` is a hidden unit, ``f`` a feature, ``s`` a vector of the set, ``y`` a class.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def _log_posterior(logits):
 
 @triton.jit
 def _activation(W, c, x):
-    return tl.sum(W * x[None, :], axis=1) + c
+    return tl.sum(W * x[:, None], axis=0) + c
 
 
 @triton.jit
@@ -132,16 +133,13 @@ def train_epoch(
     m = tl.load(active + program).to(tl.int64)
     j, f, y = tl.arange(0, HP), tl.arange(0, FP), tl.arange(0, CP)
     in_j, in_f, in_y = j < n_hidden, f < n_features, y < n_classes
-    inside = in_j[:, None] & in_f[None, :]
-    W_at = W_all + m * n_hidden * n_features + j[:, None] * n_features + f[None, :]
-    U_at = U_all + m * n_hidden * n_classes + j[:, None] * n_classes + y[None, :]
-    W = tl.load(W_at, mask=inside, other=0.0)
-    U = tl.load(U_at, mask=in_j[:, None] & in_y[None, :], other=0.0)
-    c = tl.load(c_all + m * n_hidden + j, mask=in_j, other=0.0)
-    d = tl.load(d_all + m * n_classes + y, mask=in_y, other=0.0)
+    W_at = W_all + m * FP * HP + f[:, None] * HP + j[None, :]
+    U_at = U_all + m * HP * CP + j[:, None] * CP + y[None, :]
+    W, U = tl.load(W_at), tl.load(U_at)
+    b, c, d = tl.load(b_all + m * FP + f), tl.load(c_all + m * HP + j), tl.load(d_all + m * CP + y)
     dtype: tl.constexpr = W.dtype
-    b = tl.load(b_all + m * n_features + f, mask=in_f, other=0.0)
     rate, generative_rate, shrink = tl.load(rates + m), tl.load(generative_rates + m), tl.load(shrinks + m)
+    zero = tl.full([], 0, tl.int32)
     seed_key = _key(_mix64(tl.load(seeds + m).to(tl.uint64) + tl.full([], _GOLDEN64, tl.uint64)), tl.load(epoch))
     A = A_all + program.to(tl.int64) * room * HP
     A_model = A_model_all + program.to(tl.int64) * room * HP
@@ -154,21 +152,24 @@ def train_epoch(
         t = tl.load(order + k)
         start = tl.load(offsets + t)
         n = (tl.load(offsets + t + 1) - start).to(tl.int32)
-        rows = X + start * n_features
+        rows = X + start * FP + f
         label, weight = tl.load(labels + t), tl.load(weights + t)
         is_label = y == label
 
-        # Activations of the vectors; the first of equal ones wins.
+        # Activations of the vectors; the first of equal ones wins. The next vector is on its way meanwhile.
         best, winner = tl.full([HP], float("-inf"), dtype), tl.zeros([HP], tl.int32)
+        x = tl.load(rows)
         for s in range(n):
-            a = _activation(W, c, tl.load(rows + s * n_features + f, mask=in_f, other=0.0))
+            x_next = tl.load(rows + tl.minimum(s + 1, n - 1) * FP)
+            a = _activation(W, c, x)
             if HARD:
                 better = a > best
                 best, winner = tl.where(better, a, best), tl.where(better, s, winner)
             if GENERATIVE or not HARD:
                 tl.store(A + s * HP + j, a)
-        tl.debug_barrier()
+            x = x_next
         if GENERATIVE or not HARD:
+            tl.debug_barrier()
             soft_pool = _soft_pool(A, n, j, dtype, HP, TB, OR)
         if HARD:
             pool = _value(best, OR)
@@ -187,27 +188,24 @@ def train_epoch(
             # Contrastive divergence: K steps of a Gibbs chain from the data.
             chain = _key(seed_key, tl.load(numbers + t))
             on = _sigmoid(soft_pool + tl.sum(tl.where(is_label[None, :], U, 0.0), axis=1))
-            draw = _uniform(_key(_key(_key(chain, tl.full([], 0, tl.int32)), tl.full([], _HOLDER, tl.int32)),
-                                 tl.full([], 0, tl.int32)), j, dtype)  # fmt: skip
+            draw = _uniform(_key(_key(_key(chain, zero), zero + _HOLDER), zero), j, dtype)
             holder = _draw_holder(A, n, j, soft_pool, on, draw, HP, OR)
             for step in tl.static_range(1, K + 1):
                 source = A if step == 1 else A_model
-                past = _key(chain, tl.full([], step - 1, tl.int32))
-                now = _key(chain, tl.full([], step, tl.int32))
-                hidden_key = _key(past, tl.full([], _HIDDEN, tl.int32))
+                past, now = _key(chain, zero + (step - 1)), _key(chain, zero + step)
+                hidden_key = _key(past, zero + _HIDDEN)
                 for s in range(n):
                     h = holder == s
                     if OR:
                         a = tl.load(source + s * HP + j)
-                        h = h | (_uniform(_key(hidden_key, tl.full([], 0, tl.int32) + s), j, dtype) < _sigmoid(a))
-                    drive = tl.sum(tl.where(h[:, None], W, 0.0), axis=0) + b
+                        h = h | (_uniform(_key(hidden_key, zero + s), j, dtype) < _sigmoid(a))
+                    drive = tl.sum(tl.where(h[None, :], W, 0.0), axis=1) + b
                     tl.store(X_model + s * FP + f, drive)
                 tl.debug_barrier()
-                input_key = _key(now, tl.full([], _INPUT, tl.int32))
-                angle_key = _key(now, tl.full([], _ANGLE, tl.int32))
+                input_key, angle_key = _key(now, zero + _INPUT), _key(now, zero + _ANGLE)
                 for begin in range(0, n, TB):
                     s_tile = begin + tl.arange(0, TB)
-                    here = (s_tile < n)[:, None] & in_f[None, :]
+                    here = (s_tile < n)[:, None] & (f < FP)[None, :]
                     at = X_model + s_tile[:, None] * FP + f[None, :]
                     mean = tl.load(at, mask=here, other=0.0)
                     u = _uniform(_key(input_key, s_tile)[:, None], f[None, :], dtype)
@@ -216,22 +214,20 @@ def train_epoch(
                         x_new = mean + tl.sqrt(-2.0 * tl.log(u)) * tl.cos(6.283185307179586 * turn)
                     else:
                         x_new = (u < _sigmoid(mean)).to(dtype)
-                    tl.store(at, tl.where(here, x_new, 0.0), mask=(s_tile < n)[:, None] & (f < FP)[None, :])
+                    tl.store(at, tl.where(in_f[None, :], x_new, 0.0), mask=here)
                 seen = tl.sum(tl.where(((holder >= 0) & in_j)[:, None], U, 0.0), axis=0)
                 p_y = tl.exp(_log_posterior(tl.where(in_y, d + seen, float("-inf"))))
-                target = _key(_key(now, tl.full([], _TARGET, tl.int32)), tl.full([], 0, tl.int32))
-                u_y = tl.sum(_uniform(target, tl.arange(0, 2), dtype) * (tl.arange(0, 2) == 0).to(dtype), axis=0)
+                u_y = tl.max(_uniform(_key(_key(now, zero + _TARGET), zero), y * 0, dtype), axis=0)
                 passed = tl.sum(((u_y >= tl.cumsum(p_y, axis=0)) & in_y).to(tl.int32), axis=0)
                 is_model_label = y == tl.minimum(passed, n_classes - 1)
                 tl.debug_barrier()
                 for s in range(n):
-                    a = _activation(W, c, tl.load(X_model + s * FP + f))
-                    tl.store(A_model + s * HP + j, a)
+                    tl.store(A_model + s * HP + j, _activation(W, c, tl.load(X_model + s * FP + f)))
                 tl.debug_barrier()
                 model_pool = _soft_pool(A_model, n, j, dtype, HP, TB, OR)
                 on_model = _sigmoid(model_pool + tl.sum(tl.where(is_model_label[None, :], U, 0.0), axis=1))
                 if step < K:
-                    draw = _uniform(_key(_key(now, tl.full([], _HOLDER, tl.int32)), tl.full([], 0, tl.int32)), j, dtype)
+                    draw = _uniform(_key(_key(now, zero + _HOLDER), zero), j, dtype)
                     holder = _draw_holder(A_model, n, j, model_pool, on_model, draw, HP, OR)
 
         # What each vector adds to each row of W, kept in place of the activations.
@@ -239,11 +235,11 @@ def train_epoch(
         if GENERATIVE or not HARD:
             for begin in range(0, n, TB):
                 s_tile = begin + tl.arange(0, TB)
-                here = (s_tile < n)[:, None] & in_j[None, :]
+                here = (s_tile < n)[:, None] & (j < HP)[None, :]
                 at = A + s_tile[:, None] * HP + j[None, :]
                 a = tl.load(at, mask=here, other=0.0)
-                coefficient = tl.zeros([TB, HP], dtype)
                 share = tl.exp(_value(a, OR) - soft_pool[None, :])
+                coefficient = tl.zeros([TB, HP], dtype)
                 if DISCRIMINATIVE:
                     if HARD:
                         slope = (winner[None, :] == s_tile[:, None]).to(dtype)
@@ -262,46 +258,50 @@ def train_epoch(
                     g_model = tl.exp(_value(a_model, OR) - model_pool[None, :]) * on_model[None, :]
                     if OR:
                         g_model = g_model + (1.0 - g_model) * _sigmoid(a_model)
-                    tl.store(at_model, tl.where(here, pull * g_model, 0.0), mask=(s_tile < n)[:, None])
-                tl.store(at, tl.where(here, coefficient, 0.0), mask=(s_tile < n)[:, None])
+                    tl.store(at_model, tl.where(in_j[None, :], pull * g_model, 0.0), mask=here)
+                tl.store(at, tl.where(in_j[None, :], coefficient, 0.0), mask=here)
             tl.debug_barrier()
+        else:
+            won = rate * d_pool
+            if OR:
+                won = won * _sigmoid(-best)
 
         W = W * shrink
         U = U * shrink
-        if GENERATIVE or not HARD:
-            for s in range(n):
-                x = tl.load(rows + s * n_features + f, mask=in_f, other=0.0)
+        x = tl.load(rows)
+        for s in range(n):
+            x_next = tl.load(rows + tl.minimum(s + 1, n - 1) * FP)
+            if GENERATIVE or not HARD:
                 coefficient = tl.load(A + s * HP + j)
-                W -= coefficient[:, None] * x[None, :]
-                c -= coefficient
-                if GENERATIVE:
-                    x_model = tl.load(X_model + s * FP + f)
-                    coefficient = tl.load(A_model + s * HP + j)
-                    W -= coefficient[:, None] * x_model[None, :]
-                    c -= coefficient
-                    b += pull * (x - x_model)
-        else:
-            # Only the vector that won a unit moves its row.
-            coefficient = rate * d_pool
-            if OR:
-                coefficient = coefficient * _sigmoid(-best)
-            x_won = tl.load(rows + winner[:, None] * n_features + f[None, :], mask=inside, other=0.0)
-            W -= coefficient[:, None] * x_won
+            else:
+                # A vector moves the units it won.
+                coefficient = tl.where(winner == s, won, 0.0)
+            W -= x[:, None] * coefficient[None, :]
             c -= coefficient
+            if GENERATIVE:
+                x_model = tl.load(X_model + s * FP + f)
+                coefficient = tl.load(A_model + s * HP + j)
+                W -= x_model[:, None] * coefficient[None, :]
+                c -= coefficient
+                b += pull * (x - x_model)
+            x = x_next
         if DISCRIMINATIVE:
             U -= rate * part
             d -= rate * delta
         if GENERATIVE:
-            U += pull * (on[:, None] * is_label.to(dtype)[None, :] - on_model[:, None] * is_model_label.to(dtype)[None, :])
-            d += pull * (is_label.to(dtype) - is_model_label.to(dtype))
-        tl.debug_barrier()
+            is_y, is_model_y = is_label.to(dtype), is_model_label.to(dtype)
+            U += pull * (on[:, None] * is_y[None, :] - on_model[:, None] * is_model_y[None, :])
+            d += pull * (is_y - is_model_y)
+            tl.debug_barrier()
+        if not HARD:
+            tl.debug_barrier()
 
-    tl.store(W_at, W, mask=inside)
-    tl.store(U_at, U, mask=in_j[:, None] & in_y[None, :])
-    tl.store(c_all + m * n_hidden + j, c, mask=in_j)
-    tl.store(d_all + m * n_classes + y, d, mask=in_y)
+    tl.store(W_at, W)
+    tl.store(U_at, tl.where(in_j[:, None] & in_y[None, :], U, 0.0))
+    tl.store(c_all + m * HP + j, c)
+    tl.store(d_all + m * CP + y, tl.where(in_y, d, 0.0))
     if GENERATIVE:
-        tl.store(b_all + m * n_features + f, b, mask=in_f)
+        tl.store(b_all + m * FP + f, tl.where(in_f, b, 0.0))
     tl.store(losses + m, loss)
 
 
@@ -315,13 +315,10 @@ def score_sets(
     program = tl.program_id(0)
     m = tl.load(active + program).to(tl.int64)
     j, f, y = tl.arange(0, HP), tl.arange(0, FP), tl.arange(0, CP)
-    in_j, in_f, in_y = j < n_hidden, f < n_features, y < n_classes
-    W_at = W_all + m * n_hidden * n_features + j[:, None] * n_features + f[None, :]
-    W = tl.load(W_at, mask=in_j[:, None] & in_f[None, :], other=0.0)
-    U_at = U_all + m * n_hidden * n_classes + j[:, None] * n_classes + y[None, :]
-    U = tl.load(U_at, mask=in_j[:, None] & in_y[None, :], other=0.0)
-    c = tl.load(c_all + m * n_hidden + j, mask=in_j, other=0.0)
-    d = tl.load(d_all + m * n_classes + y, mask=in_y, other=0.0)
+    in_j, in_y = j < n_hidden, y < n_classes
+    W = tl.load(W_all + m * FP * HP + f[:, None] * HP + j[None, :])
+    U = tl.load(U_all + m * HP * CP + j[:, None] * CP + y[None, :])
+    c, d = tl.load(c_all + m * HP + j), tl.load(d_all + m * CP + y)
     dtype: tl.constexpr = W.dtype
     A = A_all + program.to(tl.int64) * room * HP
     which = tl.load(order_of + m)
@@ -331,22 +328,26 @@ def score_sets(
         t = tl.load(order + k)
         start = tl.load(offsets + t)
         n = (tl.load(offsets + t + 1) - start).to(tl.int32)
+        rows = X + start * FP + f
         best = tl.full([HP], float("-inf"), dtype)
+        x = tl.load(rows)
         for s in range(n):
-            a = _activation(W, c, tl.load(X + (start + s) * n_features + f, mask=in_f, other=0.0))
+            x_next = tl.load(rows + tl.minimum(s + 1, n - 1) * FP)
+            a = _activation(W, c, x)
             best = tl.maximum(best, a)
             if not HARD:
                 tl.store(A + s * HP + j, a)
+            x = x_next
         if HARD:
             pool = _value(best, OR)
         else:
             tl.debug_barrier()
             pool = _soft_pool(A, n, j, dtype, HP, TB, OR)
+            tl.debug_barrier()
         logits, _ = _logits(pool, U, d, in_j, in_y)
         log_p = _log_posterior(logits)
         label, weight = tl.load(labels + t), tl.load(weights + t)
         loss -= weight * tl.sum(tl.where(y == label, log_p, 0.0), axis=0)
         error += weight * (tl.argmax(log_p, axis=0) != label).to(dtype)
-        tl.debug_barrier()
     tl.store(scores + 2 * m, loss)
     tl.store(scores + 2 * m + 1, error)

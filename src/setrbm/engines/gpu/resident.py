@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from setrbm._types import Floats, Integers, Mask
+from setrbm._types import Array, Floats, Integers, Mask
 from setrbm.energy import Params
 from setrbm.engines.gpu.store import DenseRows, Store, joined
 from setrbm.engines.protocol import LARGEST, Model, Spec
@@ -43,10 +43,8 @@ class ResidentModels:
 
     def __init__(self, spec: Spec, models: Sequence[Model], dtype: Any, device: Any) -> None:
         self.spec, self.dtype, self.device = spec, dtype, device
-        self.now = [
-            torch.tensor(np.stack(arrays), dtype=dtype, device=device)
-            for arrays in zip(*(model.params.arrays() for model in models), strict=True)
-        ]
+        self.shape = models[0].params.W.shape + models[0].params.d.shape
+        self.now = self._stacked([model.params for model in models])
         self.best = [tensor.clone() for tensor in self.now]
         self.has_best = np.zeros(len(models), dtype=bool)
         self.n_models = len(models)
@@ -57,6 +55,19 @@ class ResidentModels:
         self._known: tuple[Sequence[Store], Store, Integers] | None = None
         self._told = False
 
+    def _stacked(self, params: Sequence[Params]) -> list[torch.Tensor]:
+        """Return the parameters of all models, W transposed, with zeros up to the sizes of the kernels."""
+        HP, FP, CP, _ = self._padded().values()
+        sizes = {"W": (FP, HP), "U": (HP, CP), "b": (FP,), "c": (HP,), "d": (CP,)}
+        stacked = []
+        for letter, size in sizes.items():
+            whole = np.zeros((len(params), *size))
+            for place, one in zip(whole, params, strict=True):
+                array = one.W.T if letter == "W" else getattr(one, letter)
+                place[tuple(slice(n) for n in array.shape)] = array
+            stacked.append(torch.tensor(whole, dtype=self.dtype, device=self.device))
+        return stacked
+
     def _numbers(self, values: Sequence[float]) -> torch.Tensor:
         return torch.tensor(values, dtype=self.dtype, device=self.device)
 
@@ -64,7 +75,7 @@ class ResidentModels:
         """Return all sets in one store, and the number of each model's first set in it."""
         if self._known is None or any(old is not new for old, new in zip(self._known[0], stores, strict=True)):
             distinct = {id(store): store for store in stores}
-            whole, firsts = joined(list(distinct.values()))
+            whole, firsts = joined(list(distinct.values()), self._padded()["FP"])
             at = dict(zip(distinct, firsts.tolist(), strict=True))
             self._known = (stores, whole, np.array([at[id(store)] for store in stores]))
         return self._known[1], self._known[2]
@@ -87,13 +98,13 @@ class ResidentModels:
         on_device = (torch.from_numpy(array).to(self.device) for array in (matrix, np.array(which, np.int32), lengths))
         return tuple(on_device)  # type: ignore[return-value]
 
-    def _shape(self) -> dict[str, int]:
-        n_hidden, n_features = self.now[0].shape[1:]
-        return {"HP": padded(n_hidden), "FP": padded(n_features), "CP": padded(self.now[4].shape[1], 2), "TB": TILE}
+    def _padded(self) -> dict[str, int]:
+        n_hidden, n_features, n_classes = self.shape
+        return {"HP": padded(n_hidden), "FP": padded(n_features), "CP": padded(n_classes, 2), "TB": TILE}
 
     def _launches(self, active: Integers, largest: int) -> list[Integers]:
         """Part the active models so that the buffers of each part fit the memory."""
-        shape = self._shape()
+        shape = self._padded()
         numbers = largest * (2 * shape["HP"] + shape["FP"] if self.spec.generative else shape["HP"])
         at_once = max(int(SHARE * free_bytes(self.device) / (numbers * self.dtype.itemsize)), 1)
         parts = -(-len(active) // at_once)
@@ -106,7 +117,7 @@ class ResidentModels:
         return [part for part in np.array_split(active, parts) if len(part)]
 
     def _buffers(self, n_models: int, largest: int) -> list[torch.Tensor]:
-        shape = self._shape()
+        shape = self._padded()
         widths = [shape["HP"], shape["HP"], shape["FP"]]
         used = [self.spec.generative or self.spec.pooling == "soft", self.spec.generative, self.spec.generative]
         return [
@@ -116,7 +127,7 @@ class ResidentModels:
 
     def _settings(self) -> dict[str, Any]:
         """Return what both kernels are compiled for."""
-        shape = self._shape()
+        shape = self._padded()
         # Sixteen warps give each thread 64 numbers of the largest W.
         warps = int(np.clip(shape["HP"] * shape["FP"] // 2048, 4, 16))
         return shape | {
@@ -126,9 +137,8 @@ class ResidentModels:
             "num_stages": 1,
         }
 
-    def _sizes(self, store: Store, matrix: torch.Tensor) -> tuple[int, int, int, int, int]:
-        n_hidden, n_features = self.now[0].shape[1:]
-        return matrix.shape[1], int(store.host_sizes.max()), n_hidden, n_features, self.now[4].shape[1]
+    def _sizes(self, store: Store, matrix: torch.Tensor) -> tuple[int, ...]:
+        return matrix.shape[1], int(store.host_sizes.max()), *self.shape
 
     def run(self, stores: Sequence[Store], orders: Sequence[Integers], epoch: int) -> Floats:
         """Train each model on the sets of its order; NaN where that is empty."""
@@ -182,8 +192,19 @@ class ResidentModels:
         """Return the parameters of every model."""
         now = [tensor.cpu().numpy() for tensor in self.now]
         best = [tensor.cpu().numpy() for tensor in self.best] if remembered else now
+        n_hidden, n_features, n_classes = self.shape
+
+        def unpadded(W: Array, U: Array, b: Array, c: Array, d: Array) -> Params:
+            return Params(
+                W[:n_features, :n_hidden].T.copy(),
+                U[:n_hidden, :n_classes].copy(),
+                b[:n_features].copy(),
+                c[:n_hidden].copy(),
+                d[:n_classes].copy(),
+            )
+
         return [
-            Params(*(array[m].copy() for array in (best if remembered and self.has_best[m] else now)))
+            unpadded(*(array[m] for array in (best if remembered and self.has_best[m] else now)))
             for m in range(self.n_models)
         ]
 
