@@ -4,10 +4,11 @@ Nothing of a model leaves the processor it runs on between two steps: W is loade
 model's order is read in turn, and W is stored at the end. No model waits for another, so sets need no padding, and a
 step costs no launch. ``docs/decisions/0004-many-models-on-a-gpu.md`` counts what that saves.
 
-W is held transposed, (features, hidden units), both padded to powers of two: the threads of a warp then stand side by
-side along the hidden units, and a product with a vector is summed within threads first. Activations, coefficients and
-reconstructions of the present set go through small buffers (``A``, ``A_model``, ``X_model``) that stay in the cache.
-Names are the paper's letters; ``j`` is a hidden unit, ``f`` a feature, ``s`` a vector of the set, ``y`` a class.
+W is held transposed, (features, hidden units), both padded to powers of two, so that zeros beyond the real sizes change
+nothing. The vectors of a set are taken in tiles of T: activations are one product of a tile with W, the step is one
+product of the tile with its coefficients, both in full float32 ("ieee"). Activations and reconstructions of the present
+set wait in small buffers (``A``, ``A_model``, ``X_model``) that stay in the cache. Names are the paper's letters; ``j`` is
+a hidden unit, ``f`` a feature, ``s`` the vectors of a tile, ``y`` a class.
 """
 
 from __future__ import annotations
@@ -75,12 +76,23 @@ def _value(a, OR: tl.constexpr):
 
 
 @triton.jit
-def _soft_pool(A, n, j, dtype: tl.constexpr, HP: tl.constexpr, TB: tl.constexpr, OR: tl.constexpr):
+def _product(left, right, sum, dtype: tl.constexpr):
+    return tl.dot(left, right, acc=sum, input_precision="ieee", out_dtype=dtype)
+
+
+@triton.jit
+def _activations(x, W, c, T: tl.constexpr, HP: tl.constexpr, dtype: tl.constexpr):
+    """Return c + W x of the vectors of a tile."""
+    return _product(x, W, tl.zeros([T, HP], dtype) + c[None, :], dtype)
+
+
+@triton.jit
+def _soft_pool(A, n, j, dtype: tl.constexpr, HP: tl.constexpr, T: tl.constexpr, OR: tl.constexpr):
     """Return the log-sum-exp over the vectors of a set of the activations kept in A."""
     peak = tl.full([HP], float("-inf"), dtype)
     total = tl.zeros([HP], dtype)
-    for start in range(0, n, TB):
-        s = start + tl.arange(0, TB)
+    for begin in range(0, n, T):
+        s = begin + tl.arange(0, T)
         a = tl.load(A + s[:, None] * HP + j[None, :], mask=(s < n)[:, None], other=float("-inf"))
         v = _value(a, OR)
         higher = tl.maximum(peak, tl.max(v, axis=0))
@@ -115,8 +127,28 @@ def _log_posterior(logits):
 
 
 @triton.jit
-def _activation(W, c, x):
-    return tl.sum(W * x[:, None], axis=0) + c
+def _column(U, chosen):
+    """Return the column of U of one class."""
+    return tl.sum(tl.where(chosen[None, :], U, 0.0), axis=1)
+
+
+@triton.jit
+def _new_inputs(drive, key, angle_key, s, f, dtype: tl.constexpr, GAUSSIAN: tl.constexpr):
+    """Draw the vectors of a tile given what their hidden units tell them."""
+    u = _uniform(_key(key, s)[:, None], f[None, :], dtype)
+    if GAUSSIAN:
+        turn = _uniform(_key(angle_key, s)[:, None], f[None, :], dtype)
+        x = drive + tl.sqrt(-2.0 * tl.log(u)) * tl.cos(6.283185307179586 * turn)
+    else:
+        x = (u < _sigmoid(drive)).to(dtype)
+    return x
+
+
+@triton.jit
+def _hidden(a, pool, on, OR: tl.constexpr):
+    """Return p(h = 1 | X, y) of the vectors of a tile."""
+    g = tl.exp(_value(a, OR) - pool[None, :]) * on[None, :]
+    return g + (1.0 - g) * _sigmoid(a) if OR else g
 
 
 @triton.jit
@@ -124,14 +156,14 @@ def train_epoch(
     W_all, U_all, b_all, c_all, d_all, X, offsets, labels, weights, numbers, orders, order_of, lengths, active,
     seeds, rates, generative_rates, shrinks, losses, A_all, A_model_all, X_model_all,
     epoch, order_stride, room, n_hidden, n_features, n_classes,
-    HP: tl.constexpr, FP: tl.constexpr, CP: tl.constexpr, TB: tl.constexpr, K: tl.constexpr,
+    HP: tl.constexpr, FP: tl.constexpr, CP: tl.constexpr, T: tl.constexpr, K: tl.constexpr,
     OR: tl.constexpr, HARD: tl.constexpr, DISCRIMINATIVE: tl.constexpr, GENERATIVE: tl.constexpr,
     GAUSSIAN: tl.constexpr,
 ):  # fmt: skip
     """Train each active model on the sets of its order, one set a step."""
     program = tl.program_id(0)
     m = tl.load(active + program).to(tl.int64)
-    j, f, y = tl.arange(0, HP), tl.arange(0, FP), tl.arange(0, CP)
+    j, f, y, t_ = tl.arange(0, HP), tl.arange(0, FP), tl.arange(0, CP), tl.arange(0, T)
     in_j, in_f, in_y = j < n_hidden, f < n_features, y < n_classes
     W_at = W_all + m * FP * HP + f[:, None] * HP + j[None, :]
     U_at = U_all + m * HP * CP + j[:, None] * CP + y[None, :]
@@ -149,28 +181,30 @@ def train_epoch(
     loss = tl.zeros([], dtype)
 
     for k in range(tl.load(lengths + which)):
-        t = tl.load(order + k)
-        start = tl.load(offsets + t)
-        n = (tl.load(offsets + t + 1) - start).to(tl.int32)
-        rows = X + start * FP + f
-        label, weight = tl.load(labels + t), tl.load(weights + t)
+        number = tl.load(order + k)
+        start = tl.load(offsets + number)
+        n = (tl.load(offsets + number + 1) - start).to(tl.int32)
+        rows = X + start * FP
+        label, weight = tl.load(labels + number), tl.load(weights + number)
         is_label = y == label
 
-        # Activations of the vectors; the first of equal ones wins. The next vector is on its way meanwhile.
+        # Activations of the vectors; the first of equal ones wins.
         best, winner = tl.full([HP], float("-inf"), dtype), tl.zeros([HP], tl.int32)
-        x = tl.load(rows)
-        for s in range(n):
-            x_next = tl.load(rows + tl.minimum(s + 1, n - 1) * FP)
-            a = _activation(W, c, x)
+        for begin in range(0, n, T):
+            s = begin + t_
+            x = tl.load(rows + s[:, None] * FP + f[None, :], mask=(s < n)[:, None], other=0.0)
+            a = _activations(x, W, c, T, HP, dtype)
             if HARD:
-                better = a > best
-                best, winner = tl.where(better, a, best), tl.where(better, s, winner)
+                a = tl.where((s < n)[:, None], a, float("-inf"))
+                highest = tl.max(a, axis=0)
+                first = begin + tl.argmax(a, axis=0)
+                winner = tl.where(highest > best, first, winner)
+                best = tl.maximum(best, highest)
             if GENERATIVE or not HARD:
-                tl.store(A + s * HP + j, a)
-            x = x_next
+                tl.store(A + s[:, None] * HP + j[None, :], a, mask=(s < n)[:, None])
         if GENERATIVE or not HARD:
             tl.debug_barrier()
-            soft_pool = _soft_pool(A, n, j, dtype, HP, TB, OR)
+            soft_pool = _soft_pool(A, n, j, dtype, HP, T, OR)
         if HARD:
             pool = _value(best, OR)
         else:
@@ -182,109 +216,77 @@ def train_epoch(
         loss -= weight * tl.sum(tl.where(is_label, log_p, 0.0), axis=0)
         delta = weight * (tl.exp(log_p) - is_label.to(dtype))
         part = tl.where(in_j[:, None], _sigmoid(o), 0.0) * delta[None, :]
-        d_pool = tl.sum(part, axis=1)
+        moved = rate * tl.sum(part, axis=1)
+        if HARD and OR:
+            moved = moved * _sigmoid(-best)
 
         if GENERATIVE:
             # Contrastive divergence: K steps of a Gibbs chain from the data.
-            chain = _key(seed_key, tl.load(numbers + t))
-            on = _sigmoid(soft_pool + tl.sum(tl.where(is_label[None, :], U, 0.0), axis=1))
+            chain = _key(seed_key, tl.load(numbers + number))
+            on = _sigmoid(soft_pool + _column(U, is_label))
             draw = _uniform(_key(_key(_key(chain, zero), zero + _HOLDER), zero), j, dtype)
             holder = _draw_holder(A, n, j, soft_pool, on, draw, HP, OR)
             for step in tl.static_range(1, K + 1):
                 source = A if step == 1 else A_model
                 past, now = _key(chain, zero + (step - 1)), _key(chain, zero + step)
                 hidden_key = _key(past, zero + _HIDDEN)
-                for s in range(n):
-                    h = holder == s
-                    if OR:
-                        a = tl.load(source + s * HP + j)
-                        h = h | (_uniform(_key(hidden_key, zero + s), j, dtype) < _sigmoid(a))
-                    drive = tl.sum(tl.where(h[None, :], W, 0.0), axis=1) + b
-                    tl.store(X_model + s * FP + f, drive)
-                tl.debug_barrier()
                 input_key, angle_key = _key(now, zero + _INPUT), _key(now, zero + _ANGLE)
-                for begin in range(0, n, TB):
-                    s_tile = begin + tl.arange(0, TB)
-                    here = (s_tile < n)[:, None] & (f < FP)[None, :]
-                    at = X_model + s_tile[:, None] * FP + f[None, :]
-                    mean = tl.load(at, mask=here, other=0.0)
-                    u = _uniform(_key(input_key, s_tile)[:, None], f[None, :], dtype)
-                    if GAUSSIAN:
-                        turn = _uniform(_key(angle_key, s_tile)[:, None], f[None, :], dtype)
-                        x_new = mean + tl.sqrt(-2.0 * tl.log(u)) * tl.cos(6.283185307179586 * turn)
-                    else:
-                        x_new = (u < _sigmoid(mean)).to(dtype)
-                    tl.store(at, tl.where(in_f[None, :], x_new, 0.0), mask=here)
+                for begin in range(0, n, T):
+                    s = begin + t_
+                    h = holder[None, :] == s[:, None]
+                    if OR:
+                        a = tl.load(source + s[:, None] * HP + j[None, :], mask=(s < n)[:, None], other=0.0)
+                        h = h | (_uniform(_key(hidden_key, s)[:, None], j[None, :], dtype) < _sigmoid(a))
+                    drive = _product(h.to(dtype), tl.trans(W), tl.zeros([T, FP], dtype) + b[None, :], dtype)
+                    x = tl.where(in_f[None, :], _new_inputs(drive, input_key, angle_key, s, f, dtype, GAUSSIAN), 0.0)
+                    tl.store(X_model + s[:, None] * FP + f[None, :], x, mask=(s < n)[:, None])
+                    if OR:
+                        tl.debug_barrier()
+                    a = _activations(x, W, c, T, HP, dtype)
+                    tl.store(A_model + s[:, None] * HP + j[None, :], a, mask=(s < n)[:, None])
                 seen = tl.sum(tl.where(((holder >= 0) & in_j)[:, None], U, 0.0), axis=0)
                 p_y = tl.exp(_log_posterior(tl.where(in_y, d + seen, float("-inf"))))
                 u_y = tl.max(_uniform(_key(_key(now, zero + _TARGET), zero), y * 0, dtype), axis=0)
                 passed = tl.sum(((u_y >= tl.cumsum(p_y, axis=0)) & in_y).to(tl.int32), axis=0)
                 is_model_label = y == tl.minimum(passed, n_classes - 1)
                 tl.debug_barrier()
-                for s in range(n):
-                    tl.store(A_model + s * HP + j, _activation(W, c, tl.load(X_model + s * FP + f)))
-                tl.debug_barrier()
-                model_pool = _soft_pool(A_model, n, j, dtype, HP, TB, OR)
-                on_model = _sigmoid(model_pool + tl.sum(tl.where(is_model_label[None, :], U, 0.0), axis=1))
+                model_pool = _soft_pool(A_model, n, j, dtype, HP, T, OR)
+                on_model = _sigmoid(model_pool + _column(U, is_model_label))
                 if step < K:
                     draw = _uniform(_key(_key(now, zero + _HOLDER), zero), j, dtype)
                     holder = _draw_holder(A_model, n, j, model_pool, on_model, draw, HP, OR)
 
-        # What each vector adds to each row of W, kept in place of the activations.
+        # The step: every vector moves the columns of W by its coefficients.
         pull = generative_rate * weight
-        if GENERATIVE or not HARD:
-            for begin in range(0, n, TB):
-                s_tile = begin + tl.arange(0, TB)
-                here = (s_tile < n)[:, None] & (j < HP)[None, :]
-                at = A + s_tile[:, None] * HP + j[None, :]
-                a = tl.load(at, mask=here, other=0.0)
-                share = tl.exp(_value(a, OR) - soft_pool[None, :])
-                coefficient = tl.zeros([TB, HP], dtype)
-                if DISCRIMINATIVE:
-                    if HARD:
-                        slope = (winner[None, :] == s_tile[:, None]).to(dtype)
-                    else:
-                        slope = share
-                    if OR:
-                        slope = slope * _sigmoid(-a)
-                    coefficient += rate * d_pool[None, :] * slope
-                if GENERATIVE:
-                    g = share * on[None, :]
-                    if OR:
-                        g = g + (1.0 - g) * _sigmoid(a)
-                    coefficient -= pull * g
-                    at_model = A_model + s_tile[:, None] * HP + j[None, :]
-                    a_model = tl.load(at_model, mask=here, other=0.0)
-                    g_model = tl.exp(_value(a_model, OR) - model_pool[None, :]) * on_model[None, :]
-                    if OR:
-                        g_model = g_model + (1.0 - g_model) * _sigmoid(a_model)
-                    tl.store(at_model, tl.where(in_j[None, :], pull * g_model, 0.0), mask=here)
-                tl.store(at, tl.where(in_j[None, :], coefficient, 0.0), mask=here)
-            tl.debug_barrier()
-        else:
-            won = rate * d_pool
-            if OR:
-                won = won * _sigmoid(-best)
-
         W = W * shrink
         U = U * shrink
-        x = tl.load(rows)
-        for s in range(n):
-            x_next = tl.load(rows + tl.minimum(s + 1, n - 1) * FP)
+        for begin in range(0, n, T):
+            s = begin + t_
+            here = (s < n)[:, None]
+            x = tl.load(rows + s[:, None] * FP + f[None, :], mask=here, other=0.0)
+            coefficient = tl.zeros([T, HP], dtype)
             if GENERATIVE or not HARD:
-                coefficient = tl.load(A + s * HP + j)
-            else:
-                # A vector moves the units it won.
-                coefficient = tl.where(winner == s, won, 0.0)
-            W -= x[:, None] * coefficient[None, :]
-            c -= coefficient
+                a = tl.load(A + s[:, None] * HP + j[None, :], mask=here, other=0.0)
+            if DISCRIMINATIVE:
+                if HARD:
+                    slope = (winner[None, :] == s[:, None]).to(dtype)
+                else:
+                    slope = tl.exp(_value(a, OR) - soft_pool[None, :])
+                    if OR:
+                        slope = slope * _sigmoid(-a)
+                coefficient -= moved[None, :] * slope
             if GENERATIVE:
-                x_model = tl.load(X_model + s * FP + f)
-                coefficient = tl.load(A_model + s * HP + j)
-                W -= x_model[:, None] * coefficient[None, :]
-                c -= coefficient
-                b += pull * (x - x_model)
-            x = x_next
+                coefficient += pull * _hidden(a, soft_pool, on, OR)
+            coefficient = tl.where(here & in_j[None, :], coefficient, 0.0)
+            W = _product(tl.trans(x), coefficient, W, dtype)
+            c += tl.sum(coefficient, axis=0)
+            if GENERATIVE:
+                a = tl.load(A_model + s[:, None] * HP + j[None, :], mask=here, other=0.0)
+                x_model = tl.load(X_model + s[:, None] * FP + f[None, :], mask=here, other=0.0)
+                coefficient = tl.where(here & in_j[None, :], -pull * _hidden(a, model_pool, on_model, OR), 0.0)
+                W = _product(tl.trans(x_model), coefficient, W, dtype)
+                c += tl.sum(coefficient, axis=0)
+                b += pull * tl.sum(x - x_model, axis=0)
         if DISCRIMINATIVE:
             U -= rate * part
             d -= rate * delta
@@ -292,8 +294,7 @@ def train_epoch(
             is_y, is_model_y = is_label.to(dtype), is_model_label.to(dtype)
             U += pull * (on[:, None] * is_y[None, :] - on_model[:, None] * is_model_y[None, :])
             d += pull * (is_y - is_model_y)
-            tl.debug_barrier()
-        if not HARD:
+        if GENERATIVE or not HARD:
             tl.debug_barrier()
 
     tl.store(W_at, W)
@@ -309,12 +310,12 @@ def train_epoch(
 def score_sets(
     W_all, U_all, c_all, d_all, X, offsets, labels, weights, orders, order_of, lengths, active, scores, A_all,
     order_stride, room, n_hidden, n_features, n_classes,
-    HP: tl.constexpr, FP: tl.constexpr, CP: tl.constexpr, TB: tl.constexpr, OR: tl.constexpr, HARD: tl.constexpr,
+    HP: tl.constexpr, FP: tl.constexpr, CP: tl.constexpr, T: tl.constexpr, OR: tl.constexpr, HARD: tl.constexpr,
 ):  # fmt: skip
     """Add up, for each active model, the weighted losses and errors of the sets of its list."""
     program = tl.program_id(0)
     m = tl.load(active + program).to(tl.int64)
-    j, f, y = tl.arange(0, HP), tl.arange(0, FP), tl.arange(0, CP)
+    j, f, y, t_ = tl.arange(0, HP), tl.arange(0, FP), tl.arange(0, CP), tl.arange(0, T)
     in_j, in_y = j < n_hidden, y < n_classes
     W = tl.load(W_all + m * FP * HP + f[:, None] * HP + j[None, :])
     U = tl.load(U_all + m * HP * CP + j[:, None] * CP + y[None, :])
@@ -325,28 +326,27 @@ def score_sets(
     order = orders + which.to(tl.int64) * order_stride
     loss, error = tl.zeros([], dtype), tl.zeros([], dtype)
     for k in range(tl.load(lengths + which)):
-        t = tl.load(order + k)
-        start = tl.load(offsets + t)
-        n = (tl.load(offsets + t + 1) - start).to(tl.int32)
-        rows = X + start * FP + f
+        number = tl.load(order + k)
+        start = tl.load(offsets + number)
+        n = (tl.load(offsets + number + 1) - start).to(tl.int32)
         best = tl.full([HP], float("-inf"), dtype)
-        x = tl.load(rows)
-        for s in range(n):
-            x_next = tl.load(rows + tl.minimum(s + 1, n - 1) * FP)
-            a = _activation(W, c, x)
-            best = tl.maximum(best, a)
+        for begin in range(0, n, T):
+            s = begin + t_
+            here = (s < n)[:, None]
+            x = tl.load(X + (start + s)[:, None] * FP + f[None, :], mask=here, other=0.0)
+            a = _activations(x, W, c, T, HP, dtype)
+            best = tl.maximum(best, tl.max(tl.where(here, a, float("-inf")), axis=0))
             if not HARD:
-                tl.store(A + s * HP + j, a)
-            x = x_next
+                tl.store(A + s[:, None] * HP + j[None, :], a, mask=here)
         if HARD:
             pool = _value(best, OR)
         else:
             tl.debug_barrier()
-            pool = _soft_pool(A, n, j, dtype, HP, TB, OR)
+            pool = _soft_pool(A, n, j, dtype, HP, T, OR)
             tl.debug_barrier()
         logits, _ = _logits(pool, U, d, in_j, in_y)
         log_p = _log_posterior(logits)
-        label, weight = tl.load(labels + t), tl.load(weights + t)
+        label, weight = tl.load(labels + number), tl.load(weights + number)
         loss -= weight * tl.sum(tl.where(y == label, log_p, 0.0), axis=0)
         error += weight * (tl.argmax(log_p, axis=0) != label).to(dtype)
     tl.store(scores + 2 * m, loss)

@@ -16,8 +16,8 @@ from setrbm.engines.protocol import LARGEST, Model, Spec
 
 # The registers of one multiprocessor hold so many bytes of W beside everything else.
 MOST_BYTES = 128 * 2**10
-# Vectors of a set that are worked on together where the work is not a product with W.
-TILE = 8
+# Vectors of a set that are worked on together.
+TILE = 16
 # The share of the free memory that buffers may take.
 SHARE = 0.8
 
@@ -100,7 +100,7 @@ class ResidentModels:
 
     def _padded(self) -> dict[str, int]:
         n_hidden, n_features, n_classes = self.shape
-        return {"HP": padded(n_hidden), "FP": padded(n_features), "CP": padded(n_classes, 2), "TB": TILE}
+        return {"HP": padded(n_hidden), "FP": padded(n_features), "CP": padded(n_classes, 2), "T": TILE}
 
     def _launches(self, active: Integers, largest: int) -> list[Integers]:
         """Part the active models so that the buffers of each part fit the memory."""
@@ -128,8 +128,8 @@ class ResidentModels:
     def _settings(self) -> dict[str, Any]:
         """Return what both kernels are compiled for."""
         shape = self._padded()
-        # Sixteen warps give each thread 64 numbers of the largest W.
-        warps = int(np.clip(shape["HP"] * shape["FP"] // 2048, 4, 16))
+        # Eight warps give each thread 128 numbers of the largest W, half of its registers.
+        warps = int(np.clip(shape["HP"] * shape["FP"] // 4096, 4, 8))
         return shape | {
             "OR": self.spec.constraint == "or",
             "HARD": self.spec.pooling == "hard",
