@@ -65,7 +65,7 @@ def test_models_side_by_side_equal_reference_over_whole_training_runs(constraint
 def test_one_model_equals_reference_over_whole_training_runs(
     constraint, pooling, objective, is_sparse, batch_size, monkeypatch
 ):
-    monkeypatch.setattr(gpu.resident, "MOST_BYTES", 0)
+    monkeypatch.setattr(gpu.many, "MOST_HIDDEN", 0)
     spec = Spec(constraint, pooling, batch_size=batch_size, **GENERATIVE[objective])
     session = assert_same(spec, make_models(1)[:1], [make_sets(0, is_sparse, first=7)])
     assert session._alone is not None
@@ -104,7 +104,7 @@ def test_too_little_memory_parts_the_models_and_says_so(monkeypatch):
     spec, models = Spec("or", "soft"), make_models(1) + make_models(2)
     sets = [make_sets(0)] * 4
     whole, _ = train(ENGINE, spec, models, sets)
-    monkeypatch.setattr(gpu.resident, "free_bytes", lambda device: 2 * 16 * 5 * 8 / gpu.resident.SHARE)
+    monkeypatch.setattr(gpu.many, "free_bytes", lambda device: 2 * 16 * 5 * 8 / gpu.many.SHARE)
     with pytest.warns(UserWarning, match="4 models do not fit the memory of the device at once; .* in 2 parts"):
         parted, _ = train(ENGINE, spec, models, sets)
     for one, other in zip(whole, parted, strict=True):
@@ -122,9 +122,9 @@ def test_diverged_models_have_an_infinite_loss_and_empty_orders_none():
     np.testing.assert_array_equal(session.params(False)[1].W, models[1].params.W)
 
 
-@pytest.mark.parametrize("most", [0, gpu.resident.MOST_BYTES])
+@pytest.mark.parametrize("most", [0, gpu.many.MOST_HIDDEN])
 def test_remembered_parameters_stay_as_they_were(most, monkeypatch):
-    monkeypatch.setattr(gpu.resident, "MOST_BYTES", most)
+    monkeypatch.setattr(gpu.many, "MOST_HIDDEN", most)
     models = make_models(0)
     session, placed = ENGINE.begin(Spec(), models, 1), ENGINE.place(make_sets(0), Spec())
     assert (session.params(True)[0].W == models[0].params.W).all()

@@ -20,9 +20,9 @@ except ImportError:
 from setrbm._types import Array, Floats, Integers, Mask
 from setrbm.bags import Bags
 from setrbm.energy import Params
-from setrbm.engines.gpu import packed, resident
+from setrbm.engines.gpu import many, packed
 from setrbm.engines.gpu.packed import Letters, PackedModel
-from setrbm.engines.gpu.resident import ResidentModels
+from setrbm.engines.gpu.many import ManyModels
 from setrbm.engines.gpu.store import Store, place
 from setrbm.engines.protocol import LabelledSets, Model, Session, Spec, check_models
 
@@ -30,21 +30,21 @@ DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
 class GpuSession:
-    """Models under training: all at once where their weights fit a multiprocessor's registers, else one by one."""
+    """Models under training: all at once where the kernels allow it, else one by one."""
 
     def __init__(self, spec: Spec, models: Sequence[Model], device: Any) -> None:
         check_models(models)
         self.spec, self.models, self.device = spec, models, device
         self.dtype = DTYPES[spec.dtype]
-        self._side_by_side: ResidentModels | None = None
+        self._side_by_side: ManyModels | None = None
         self._alone: list[PackedModel] | None = None
 
     def _begin(self, stores: Sequence[Store]) -> None:
         """Decide, when the first sets are seen, how the models are trained."""
         if self._side_by_side is not None or self._alone is not None:
             return
-        if find_spec("triton") and resident.fits(self.spec, self.models[0], stores):
-            self._side_by_side = ResidentModels(self.spec, self.models, self.dtype, self.device)
+        if find_spec("triton") and many.fits(self.spec, self.models[0], stores):
+            self._side_by_side = ManyModels(self.spec, self.models, self.dtype, self.device)
         else:
             self._alone = [PackedModel(self.spec, model, self.dtype, self.device) for model in self.models]
 

@@ -1,14 +1,14 @@
-"""Triton kernels: one program trains one model for a whole epoch with its weights in registers.
+"""Triton kernels: one program trains one model for a whole epoch.
 
-Nothing of a model leaves the processor it runs on between two steps: W is loaded once an epoch, every set of the
-model's order is read in turn, and W is stored at the end. No model waits for another, so sets need no padding, and a
-step costs no launch. ``docs/decisions/0004-many-models-on-a-gpu.md`` counts what that saves.
+Every set of the model's order is read in turn; no model waits for another, so sets need no padding, and a step costs no
+launch. W stays in the cache of the device from step to step, since only so many models run at once as there are
+processors; ``docs/decisions/0004-many-models-on-a-gpu.md`` counts what that saves.
 
-W is held transposed, (features, hidden units), both padded to powers of two, so that zeros beyond the real sizes change
-nothing. The vectors of a set are taken in tiles of T: activations are one product of a tile with W, the step is one
-product of the tile with its coefficients, both in full float32 ("ieee"). Activations and reconstructions of the present
-set wait in small buffers (``A``, ``A_model``, ``X_model``) that stay in the cache. Names are the paper's letters; ``j`` is
-a hidden unit, ``f`` a feature, ``s`` the vectors of a tile, ``y`` a class.
+W is held transposed, (features, hidden units), with zeros up to whole blocks, which change nothing. The vectors of a set
+are taken in tiles of T, features in blocks of B: activations are products of a tile with W, the step is a product of the
+tile with its coefficients, all in full float32 ("ieee"). Activations (later coefficients) and reconstructions of the
+present set wait in small buffers (``A``, ``A_model``, ``X_model``). Names are the paper's letters; ``j`` is a hidden
+unit, ``f`` the features of a block, ``s`` the vectors of a tile, ``y`` a class.
 """
 
 from __future__ import annotations
@@ -81,9 +81,16 @@ def _product(left, right, sum, dtype: tl.constexpr):
 
 
 @triton.jit
-def _activations(x, W, c, T: tl.constexpr, HP: tl.constexpr, dtype: tl.constexpr):
+def _activations(
+    rows, W, c, s, n, j, dtype: tl.constexpr, HP: tl.constexpr, FP: tl.constexpr, T: tl.constexpr, B: tl.constexpr
+):  # fmt: skip
     """Return c + W x of the vectors of a tile."""
-    return _product(x, W, tl.zeros([T, HP], dtype) + c[None, :], dtype)
+    a = tl.zeros([T, HP], dtype) + c[None, :]
+    for begin in range(0, FP, B):
+        f = begin + tl.arange(0, B)
+        x = tl.load(rows + s[:, None] * FP + f[None, :], mask=(s < n)[:, None], other=0.0)
+        a = _product(x, tl.load(W + f[:, None] * HP + j[None, :]), a, dtype)
+    return a
 
 
 @triton.jit
@@ -133,7 +140,7 @@ def _column(U, chosen):
 
 
 @triton.jit
-def _new_inputs(drive, key, angle_key, s, f, dtype: tl.constexpr, GAUSSIAN: tl.constexpr):
+def _draw_inputs(drive, key, angle_key, s, f, dtype: tl.constexpr, GAUSSIAN: tl.constexpr):
     """Draw the vectors of a tile given what their hidden units tell them."""
     u = _uniform(_key(key, s)[:, None], f[None, :], dtype)
     if GAUSSIAN:
@@ -142,6 +149,29 @@ def _new_inputs(drive, key, angle_key, s, f, dtype: tl.constexpr, GAUSSIAN: tl.c
     else:
         x = (u < _sigmoid(drive)).to(dtype)
     return x
+
+
+@triton.jit
+def _reconstruct(
+    source, X_model, W, b_at, holder, past, now, n, n_features, j, dtype: tl.constexpr, HP: tl.constexpr,
+    FP: tl.constexpr, T: tl.constexpr, B: tl.constexpr, OR: tl.constexpr, GAUSSIAN: tl.constexpr,
+):  # fmt: skip
+    """Draw the hidden units of every vector from its activations, and from them new vectors into X_model."""
+    zero = tl.full([], 0, tl.int32)
+    hidden_key, input_key, angle_key = _key(past, zero + _HIDDEN), _key(now, zero + _INPUT), _key(now, zero + _ANGLE)
+    for start in range(0, n, T):
+        s = start + tl.arange(0, T)
+        here = (s < n)[:, None]
+        h = holder[None, :] == s[:, None]
+        if OR:
+            a = tl.load(source + s[:, None] * HP + j[None, :], mask=here, other=0.0)
+            h = h | (_uniform(_key(hidden_key, s)[:, None], j[None, :], dtype) < _sigmoid(a))
+        for begin in range(0, FP, B):
+            f = begin + tl.arange(0, B)
+            told = tl.zeros([T, B], dtype) + tl.load(b_at + f)[None, :]
+            drive = _product(h.to(dtype), tl.trans(tl.load(W + f[:, None] * HP + j[None, :])), told, dtype)
+            x = _draw_inputs(drive, input_key, angle_key, s, f, dtype, GAUSSIAN)
+            tl.store(X_model + s[:, None] * FP + f[None, :], tl.where((f < n_features)[None, :], x, 0.0), mask=here)
 
 
 @triton.jit
@@ -156,20 +186,19 @@ def train_epoch(
     W_all, U_all, b_all, c_all, d_all, X, offsets, labels, weights, numbers, orders, order_of, lengths, active,
     seeds, rates, generative_rates, shrinks, losses, A_all, A_model_all, X_model_all,
     epoch, order_stride, room, n_hidden, n_features, n_classes,
-    HP: tl.constexpr, FP: tl.constexpr, CP: tl.constexpr, T: tl.constexpr, K: tl.constexpr,
+    HP: tl.constexpr, FP: tl.constexpr, CP: tl.constexpr, T: tl.constexpr, B: tl.constexpr, K: tl.constexpr,
     OR: tl.constexpr, HARD: tl.constexpr, DISCRIMINATIVE: tl.constexpr, GENERATIVE: tl.constexpr,
     GAUSSIAN: tl.constexpr,
 ):  # fmt: skip
     """Train each active model on the sets of its order, one set a step."""
     program = tl.program_id(0)
     m = tl.load(active + program).to(tl.int64)
-    j, f, y, t_ = tl.arange(0, HP), tl.arange(0, FP), tl.arange(0, CP), tl.arange(0, T)
-    in_j, in_f, in_y = j < n_hidden, f < n_features, y < n_classes
-    W_at = W_all + m * FP * HP + f[:, None] * HP + j[None, :]
+    j, y, t_ = tl.arange(0, HP), tl.arange(0, CP), tl.arange(0, T)
+    in_j, in_y = j < n_hidden, y < n_classes
+    W, b_at = W_all + m * FP * HP, b_all + m * FP
     U_at = U_all + m * HP * CP + j[:, None] * CP + y[None, :]
-    W, U = tl.load(W_at), tl.load(U_at)
-    b, c, d = tl.load(b_all + m * FP + f), tl.load(c_all + m * HP + j), tl.load(d_all + m * CP + y)
-    dtype: tl.constexpr = W.dtype
+    U, c, d = tl.load(U_at), tl.load(c_all + m * HP + j), tl.load(d_all + m * CP + y)
+    dtype: tl.constexpr = U.dtype
     rate, generative_rate, shrink = tl.load(rates + m), tl.load(generative_rates + m), tl.load(shrinks + m)
     zero = tl.full([], 0, tl.int32)
     seed_key = _key(_mix64(tl.load(seeds + m).to(tl.uint64) + tl.full([], _GOLDEN64, tl.uint64)), tl.load(epoch))
@@ -192,16 +221,15 @@ def train_epoch(
         best, winner = tl.full([HP], float("-inf"), dtype), tl.zeros([HP], tl.int32)
         for begin in range(0, n, T):
             s = begin + t_
-            x = tl.load(rows + s[:, None] * FP + f[None, :], mask=(s < n)[:, None], other=0.0)
-            a = _activations(x, W, c, T, HP, dtype)
+            here = (s < n)[:, None]
+            a = _activations(rows, W, c, s, n, j, dtype, HP, FP, T, B)
             if HARD:
-                a = tl.where((s < n)[:, None], a, float("-inf"))
-                highest = tl.max(a, axis=0)
-                first = begin + tl.argmax(a, axis=0)
-                winner = tl.where(highest > best, first, winner)
+                seen = tl.where(here, a, float("-inf"))
+                highest = tl.max(seen, axis=0)
+                winner = tl.where(highest > best, begin + tl.argmax(seen, axis=0), winner)
                 best = tl.maximum(best, highest)
             if GENERATIVE or not HARD:
-                tl.store(A + s[:, None] * HP + j[None, :], a, mask=(s < n)[:, None])
+                tl.store(A + s[:, None] * HP + j[None, :], a, mask=here)
         if GENERATIVE or not HARD:
             tl.debug_barrier()
             soft_pool = _soft_pool(A, n, j, dtype, HP, T, OR)
@@ -227,28 +255,21 @@ def train_epoch(
             draw = _uniform(_key(_key(_key(chain, zero), zero + _HOLDER), zero), j, dtype)
             holder = _draw_holder(A, n, j, soft_pool, on, draw, HP, OR)
             for step in tl.static_range(1, K + 1):
-                source = A if step == 1 else A_model
                 past, now = _key(chain, zero + (step - 1)), _key(chain, zero + step)
-                hidden_key = _key(past, zero + _HIDDEN)
-                input_key, angle_key = _key(now, zero + _INPUT), _key(now, zero + _ANGLE)
-                for begin in range(0, n, T):
-                    s = begin + t_
-                    h = holder[None, :] == s[:, None]
-                    if OR:
-                        a = tl.load(source + s[:, None] * HP + j[None, :], mask=(s < n)[:, None], other=0.0)
-                        h = h | (_uniform(_key(hidden_key, s)[:, None], j[None, :], dtype) < _sigmoid(a))
-                    drive = _product(h.to(dtype), tl.trans(W), tl.zeros([T, FP], dtype) + b[None, :], dtype)
-                    x = tl.where(in_f[None, :], _new_inputs(drive, input_key, angle_key, s, f, dtype, GAUSSIAN), 0.0)
-                    tl.store(X_model + s[:, None] * FP + f[None, :], x, mask=(s < n)[:, None])
-                    if OR:
-                        tl.debug_barrier()
-                    a = _activations(x, W, c, T, HP, dtype)
-                    tl.store(A_model + s[:, None] * HP + j[None, :], a, mask=(s < n)[:, None])
-                seen = tl.sum(tl.where(((holder >= 0) & in_j)[:, None], U, 0.0), axis=0)
-                p_y = tl.exp(_log_posterior(tl.where(in_y, d + seen, float("-inf"))))
+                source = A if step == 1 else A_model
+                _reconstruct(
+                    source, X_model, W, b_at, holder, past, now, n, n_features, j, dtype, HP, FP, T, B, OR, GAUSSIAN
+                )
+                seen_by_y = tl.sum(tl.where(((holder >= 0) & in_j)[:, None], U, 0.0), axis=0)
+                p_y = tl.exp(_log_posterior(tl.where(in_y, d + seen_by_y, float("-inf"))))
                 u_y = tl.max(_uniform(_key(_key(now, zero + _TARGET), zero), y * 0, dtype), axis=0)
                 passed = tl.sum(((u_y >= tl.cumsum(p_y, axis=0)) & in_y).to(tl.int32), axis=0)
                 is_model_label = y == tl.minimum(passed, n_classes - 1)
+                tl.debug_barrier()
+                for begin in range(0, n, T):
+                    s = begin + t_
+                    a = _activations(X_model, W, c, s, n, j, dtype, HP, FP, T, B)
+                    tl.store(A_model + s[:, None] * HP + j[None, :], a, mask=(s < n)[:, None])
                 tl.debug_barrier()
                 model_pool = _soft_pool(A_model, n, j, dtype, HP, T, OR)
                 on_model = _sigmoid(model_pool + _column(U, is_model_label))
@@ -256,37 +277,62 @@ def train_epoch(
                     draw = _uniform(_key(_key(now, zero + _HOLDER), zero), j, dtype)
                     holder = _draw_holder(A_model, n, j, model_pool, on_model, draw, HP, OR)
 
-        # The step: every vector moves the columns of W by its coefficients.
+        # By how much each vector moves each unit, kept in place of the activations.
         pull = generative_rate * weight
-        W = W * shrink
-        U = U * shrink
-        for begin in range(0, n, T):
-            s = begin + t_
-            here = (s < n)[:, None]
-            x = tl.load(rows + s[:, None] * FP + f[None, :], mask=here, other=0.0)
-            coefficient = tl.zeros([T, HP], dtype)
-            if GENERATIVE or not HARD:
-                a = tl.load(A + s[:, None] * HP + j[None, :], mask=here, other=0.0)
-            if DISCRIMINATIVE:
-                if HARD:
-                    slope = (winner[None, :] == s[:, None]).to(dtype)
-                else:
-                    slope = tl.exp(_value(a, OR) - soft_pool[None, :])
-                    if OR:
-                        slope = slope * _sigmoid(-a)
-                coefficient -= moved[None, :] * slope
-            if GENERATIVE:
-                coefficient += pull * _hidden(a, soft_pool, on, OR)
-            coefficient = tl.where(here & in_j[None, :], coefficient, 0.0)
-            W = _product(tl.trans(x), coefficient, W, dtype)
-            c += tl.sum(coefficient, axis=0)
-            if GENERATIVE:
-                a = tl.load(A_model + s[:, None] * HP + j[None, :], mask=here, other=0.0)
-                x_model = tl.load(X_model + s[:, None] * FP + f[None, :], mask=here, other=0.0)
-                coefficient = tl.where(here & in_j[None, :], -pull * _hidden(a, model_pool, on_model, OR), 0.0)
-                W = _product(tl.trans(x_model), coefficient, W, dtype)
+        if GENERATIVE or not HARD:
+            for begin in range(0, n, T):
+                s = begin + t_
+                here = (s < n)[:, None]
+                at = A + s[:, None] * HP + j[None, :]
+                a = tl.load(at, mask=here, other=0.0)
+                coefficient = tl.zeros([T, HP], dtype)
+                if DISCRIMINATIVE:
+                    if HARD:
+                        slope = (winner[None, :] == s[:, None]).to(dtype)
+                    else:
+                        slope = tl.exp(_value(a, OR) - soft_pool[None, :])
+                        if OR:
+                            slope = slope * _sigmoid(-a)
+                    coefficient -= moved[None, :] * slope
+                if GENERATIVE:
+                    coefficient += pull * _hidden(a, soft_pool, on, OR)
+                    at_model = A_model + s[:, None] * HP + j[None, :]
+                    a = tl.load(at_model, mask=here, other=0.0)
+                    back = tl.where(here & in_j[None, :], -pull * _hidden(a, model_pool, on_model, OR), 0.0)
+                    c += tl.sum(back, axis=0)
+                    tl.store(at_model, back, mask=here)
+                coefficient = tl.where(here & in_j[None, :], coefficient, 0.0)
                 c += tl.sum(coefficient, axis=0)
-                b += pull * tl.sum(x - x_model, axis=0)
+                tl.store(at, coefficient, mask=here)
+        else:
+            c -= moved
+        tl.debug_barrier()
+
+        # The step.
+        for first in range(0, FP, B):
+            f = first + tl.arange(0, B)
+            W_at = W + f[:, None] * HP + j[None, :]
+            block = tl.load(W_at) * shrink
+            if GENERATIVE:
+                b = tl.load(b_at + f)
+            for begin in range(0, n, T):
+                s = begin + t_
+                here = (s < n)[:, None]
+                x = tl.load(rows + s[:, None] * FP + f[None, :], mask=here, other=0.0)
+                if GENERATIVE or not HARD:
+                    coefficient = tl.load(A + s[:, None] * HP + j[None, :], mask=here, other=0.0)
+                else:
+                    coefficient = tl.where(winner[None, :] == s[:, None], -moved[None, :], 0.0)
+                block = _product(tl.trans(x), coefficient, block, dtype)
+                if GENERATIVE:
+                    x_model = tl.load(X_model + s[:, None] * FP + f[None, :], mask=here, other=0.0)
+                    coefficient = tl.load(A_model + s[:, None] * HP + j[None, :], mask=here, other=0.0)
+                    block = _product(tl.trans(x_model), coefficient, block, dtype)
+                    b += pull * tl.sum(x - x_model, axis=0)
+            tl.store(W_at, block)
+            if GENERATIVE:
+                tl.store(b_at + f, b)
+        U = U * shrink
         if DISCRIMINATIVE:
             U -= rate * part
             d -= rate * delta
@@ -294,15 +340,11 @@ def train_epoch(
             is_y, is_model_y = is_label.to(dtype), is_model_label.to(dtype)
             U += pull * (on[:, None] * is_y[None, :] - on_model[:, None] * is_model_y[None, :])
             d += pull * (is_y - is_model_y)
-        if GENERATIVE or not HARD:
-            tl.debug_barrier()
+        tl.debug_barrier()
 
-    tl.store(W_at, W)
     tl.store(U_at, tl.where(in_j[:, None] & in_y[None, :], U, 0.0))
     tl.store(c_all + m * HP + j, c)
     tl.store(d_all + m * CP + y, tl.where(in_y, d, 0.0))
-    if GENERATIVE:
-        tl.store(b_all + m * FP + f, tl.where(in_f, b, 0.0))
     tl.store(losses + m, loss)
 
 
@@ -310,17 +352,17 @@ def train_epoch(
 def score_sets(
     W_all, U_all, c_all, d_all, X, offsets, labels, weights, orders, order_of, lengths, active, scores, A_all,
     order_stride, room, n_hidden, n_features, n_classes,
-    HP: tl.constexpr, FP: tl.constexpr, CP: tl.constexpr, T: tl.constexpr, OR: tl.constexpr, HARD: tl.constexpr,
+    HP: tl.constexpr, FP: tl.constexpr, CP: tl.constexpr, T: tl.constexpr, B: tl.constexpr, OR: tl.constexpr,
+    HARD: tl.constexpr,
 ):  # fmt: skip
     """Add up, for each active model, the weighted losses and errors of the sets of its list."""
     program = tl.program_id(0)
     m = tl.load(active + program).to(tl.int64)
-    j, f, y, t_ = tl.arange(0, HP), tl.arange(0, FP), tl.arange(0, CP), tl.arange(0, T)
+    j, y, t_ = tl.arange(0, HP), tl.arange(0, CP), tl.arange(0, T)
     in_j, in_y = j < n_hidden, y < n_classes
-    W = tl.load(W_all + m * FP * HP + f[:, None] * HP + j[None, :])
     U = tl.load(U_all + m * HP * CP + j[:, None] * CP + y[None, :])
     c, d = tl.load(c_all + m * HP + j), tl.load(d_all + m * CP + y)
-    dtype: tl.constexpr = W.dtype
+    dtype: tl.constexpr = U.dtype
     A = A_all + program.to(tl.int64) * room * HP
     which = tl.load(order_of + m)
     order = orders + which.to(tl.int64) * order_stride
@@ -333,8 +375,7 @@ def score_sets(
         for begin in range(0, n, T):
             s = begin + t_
             here = (s < n)[:, None]
-            x = tl.load(X + (start + s)[:, None] * FP + f[None, :], mask=here, other=0.0)
-            a = _activations(x, W, c, T, HP, dtype)
+            a = _activations(X + start * FP, W_all + m * FP * HP, c, s, n, j, dtype, HP, FP, T, B)
             best = tl.maximum(best, tl.max(tl.where(here, a, float("-inf")), axis=0))
             if not HARD:
                 tl.store(A + s[:, None] * HP + j[None, :], a, mask=here)

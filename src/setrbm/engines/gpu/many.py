@@ -1,4 +1,4 @@
-"""Many small models at once: each trained by one program of a Triton kernel that keeps its weights in registers."""
+"""Many small models at once: each trained for an epoch by one program of a Triton kernel."""
 
 from __future__ import annotations
 
@@ -14,10 +14,14 @@ from setrbm.energy import Params
 from setrbm.engines.gpu.store import DenseRows, Store, joined
 from setrbm.engines.protocol import LARGEST, Model, Spec
 
-# The registers of one multiprocessor hold so many bytes of W beside everything else.
-MOST_BYTES = 128 * 2**10
-# Vectors of a set that are worked on together.
-TILE = 16
+# More hidden units do not fit the registers of one program.
+MOST_HIDDEN = 256
+# Features that are worked on together.
+BLOCK = 64
+# Vectors that are worked on together: as many as a set of this collection has, within these bounds.
+FEWEST_VECTORS, MOST_VECTORS = 16, 64
+# Threads of a program, in warps of 32.
+WARPS = 8
 # The share of the free memory that buffers may take.
 SHARE = 0.8
 
@@ -28,9 +32,7 @@ def fits(spec: Spec, model: Model, stores: Sequence[Store]) -> bool:
         return False
     if not all(isinstance(store.rows, DenseRows) for store in stores):
         return False
-    n_hidden, n_features = model.params.W.shape
-    width = 8 if spec.dtype == "float64" else 4
-    return padded(n_hidden) * padded(n_features) * width <= MOST_BYTES
+    return len(model.params.c) <= MOST_HIDDEN
 
 
 def padded(n: int, least: int = 16) -> int:
@@ -38,7 +40,7 @@ def padded(n: int, least: int = 16) -> int:
     return max(least, 1 << (n - 1).bit_length())
 
 
-class ResidentModels:
+class ManyModels:
     """Models of one shape under training, their parameters stacked."""
 
     def __init__(self, spec: Spec, models: Sequence[Model], dtype: Any, device: Any) -> None:
@@ -100,7 +102,8 @@ class ResidentModels:
 
     def _padded(self) -> dict[str, int]:
         n_hidden, n_features, n_classes = self.shape
-        return {"HP": padded(n_hidden), "FP": padded(n_features), "CP": padded(n_classes, 2), "T": TILE}
+        block = min(BLOCK, padded(n_features))
+        return {"HP": padded(n_hidden), "FP": -(-n_features // block) * block, "CP": padded(n_classes, 2), "B": block}
 
     def _launches(self, active: Integers, largest: int) -> list[Integers]:
         """Part the active models so that the buffers of each part fit the memory."""
@@ -125,15 +128,14 @@ class ResidentModels:
             for width, on in zip(widths, used, strict=True)
         ]
 
-    def _settings(self) -> dict[str, Any]:
+    def _settings(self, store: Store) -> dict[str, Any]:
         """Return what both kernels are compiled for."""
-        shape = self._padded()
-        # Eight warps give each thread 128 numbers of the largest W, half of its registers.
-        warps = int(np.clip(shape["HP"] * shape["FP"] // 4096, 4, 8))
-        return shape | {
+        tile = padded(int(np.clip(store.host_sizes.mean(), FEWEST_VECTORS, MOST_VECTORS)))
+        return self._padded() | {
+            "T": tile,
             "OR": self.spec.constraint == "or",
             "HARD": self.spec.pooling == "hard",
-            "num_warps": warps,
+            "num_warps": WARPS,
             "num_stages": 1,
         }
 
@@ -157,7 +159,7 @@ class ResidentModels:
                 self.generative_rates, self.shrinks, losses, *self._buffers(len(part), sizes[1]),
                 torch.tensor([epoch], device=self.device), *sizes, K=self.spec.cd_steps,
                 DISCRIMINATIVE=self.spec.discriminative, GENERATIVE=self.spec.generative,
-                GAUSSIAN=self.spec.visible == "gaussian", **self._settings(),
+                GAUSSIAN=self.spec.visible == "gaussian", **self._settings(store),
             )  # fmt: skip
         in_bounds = torch.stack([(tensor.abs() <= LARGEST).flatten(1).all(1) for tensor in self.now]).all(0)
         total = torch.where(in_bounds | torch.isnan(losses), losses, torch.inf).cpu().numpy().astype(float)
@@ -177,7 +179,7 @@ class ResidentModels:
             score_sets[(len(part),)](
                 W, U, c, d, store.rows.dense(), store.offsets, store.labels, store.weights, matrix, which, lengths,
                 torch.from_numpy(part.astype(np.int32)).to(self.device), scores,
-                self._buffers(len(part), sizes[1])[0], *sizes, **self._settings(),
+                self._buffers(len(part), sizes[1])[0], *sizes, **self._settings(store),
             )  # fmt: skip
         return np.asarray(scores.cpu().numpy().astype(float) / _weights(store, which_sets, firsts)[:, np.newaxis])
 
