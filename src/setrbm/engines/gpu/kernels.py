@@ -109,14 +109,20 @@ def _soft_pool(A, n, j, dtype: tl.constexpr, HP: tl.constexpr, T: tl.constexpr, 
 
 
 @triton.jit
-def _draw_holder(A, n, j, pool, on, u, HP: tl.constexpr, OR: tl.constexpr):
+def _draw_holder(A, n, j, pool, on, u, HP: tl.constexpr, T: tl.constexpr, OR: tl.constexpr):
     """Draw for each unit the vector that holds it, or -1: the first at which the running sum of g passes u."""
-    holder = tl.full([HP], -1, tl.int32)
+    nobody = 2147483647
+    holder = tl.full([HP], nobody, tl.int32)
     reached = tl.zeros_like(on)
-    for s in range(n):
-        reached += tl.exp(_value(tl.load(A + s * HP + j), OR) - pool) * on
-        holder = tl.where((holder < 0) & (u < reached), s, holder)
-    return holder
+    for begin in range(0, n, T):
+        s = begin + tl.arange(0, T)
+        here = (s < n)[:, None]
+        a = tl.load(A + s[:, None] * HP + j[None, :], mask=here, other=0.0)
+        g = tl.where(here, tl.exp(_value(a, OR) - pool[None, :]) * on[None, :], 0.0)
+        passed = here & (u[None, :] < reached[None, :] + tl.cumsum(g, axis=0))
+        holder = tl.minimum(holder, tl.min(tl.where(passed, s[:, None], nobody), axis=0))
+        reached += tl.sum(g, axis=0)
+    return tl.where(holder == nobody, -1, holder)
 
 
 @triton.jit
@@ -153,10 +159,10 @@ def _draw_inputs(drive, key, angle_key, s, f, dtype: tl.constexpr, GAUSSIAN: tl.
 
 @triton.jit
 def _reconstruct(
-    source, X_model, W, b_at, holder, past, now, n, n_features, j, dtype: tl.constexpr, HP: tl.constexpr,
+    source, A_model, X_model, W, b_at, c, holder, past, now, n, n_features, j, dtype: tl.constexpr, HP: tl.constexpr,
     FP: tl.constexpr, T: tl.constexpr, B: tl.constexpr, OR: tl.constexpr, GAUSSIAN: tl.constexpr,
 ):  # fmt: skip
-    """Draw the hidden units of every vector from its activations, and from them new vectors into X_model."""
+    """Draw the hidden units of every vector from its activations, and from them new vectors, with their activations."""
     zero = tl.full([], 0, tl.int32)
     hidden_key, input_key, angle_key = _key(past, zero + _HIDDEN), _key(now, zero + _INPUT), _key(now, zero + _ANGLE)
     for start in range(0, n, T):
@@ -166,12 +172,17 @@ def _reconstruct(
         if OR:
             a = tl.load(source + s[:, None] * HP + j[None, :], mask=here, other=0.0)
             h = h | (_uniform(_key(hidden_key, s)[:, None], j[None, :], dtype) < _sigmoid(a))
+        a = tl.zeros([T, HP], dtype) + c[None, :]
         for begin in range(0, FP, B):
             f = begin + tl.arange(0, B)
-            told = tl.zeros([T, B], dtype) + tl.load(b_at + f)[None, :]
-            drive = _product(h.to(dtype), tl.trans(tl.load(W + f[:, None] * HP + j[None, :])), told, dtype)
+            block = tl.load(W + f[:, None] * HP + j[None, :])
+            drive = _product(h.to(dtype), tl.trans(block), tl.zeros([T, B], dtype) + tl.load(b_at + f)[None, :], dtype)
             x = _draw_inputs(drive, input_key, angle_key, s, f, dtype, GAUSSIAN)
-            tl.store(X_model + s[:, None] * FP + f[None, :], tl.where((f < n_features)[None, :], x, 0.0), mask=here)
+            x = tl.where((f < n_features)[None, :], x, 0.0)
+            tl.store(X_model + s[:, None] * FP + f[None, :], x, mask=here)
+            a = _product(x, block, a, dtype)
+        tl.debug_barrier()
+        tl.store(A_model + s[:, None] * HP + j[None, :], a, mask=here)
 
 
 @triton.jit
@@ -253,29 +264,25 @@ def train_epoch(
             chain = _key(seed_key, tl.load(numbers + number))
             on = _sigmoid(soft_pool + _column(U, is_label))
             draw = _uniform(_key(_key(_key(chain, zero), zero + _HOLDER), zero), j, dtype)
-            holder = _draw_holder(A, n, j, soft_pool, on, draw, HP, OR)
+            holder = _draw_holder(A, n, j, soft_pool, on, draw, HP, T, OR)
             for step in tl.static_range(1, K + 1):
                 past, now = _key(chain, zero + (step - 1)), _key(chain, zero + step)
                 source = A if step == 1 else A_model
                 _reconstruct(
-                    source, X_model, W, b_at, holder, past, now, n, n_features, j, dtype, HP, FP, T, B, OR, GAUSSIAN
-                )
+                    source, A_model, X_model, W, b_at, c, holder, past, now, n, n_features, j, dtype, HP, FP, T, B, OR,
+                    GAUSSIAN,
+                )  # fmt: skip
                 seen_by_y = tl.sum(tl.where(((holder >= 0) & in_j)[:, None], U, 0.0), axis=0)
                 p_y = tl.exp(_log_posterior(tl.where(in_y, d + seen_by_y, float("-inf"))))
                 u_y = tl.max(_uniform(_key(_key(now, zero + _TARGET), zero), y * 0, dtype), axis=0)
                 passed = tl.sum(((u_y >= tl.cumsum(p_y, axis=0)) & in_y).to(tl.int32), axis=0)
                 is_model_label = y == tl.minimum(passed, n_classes - 1)
                 tl.debug_barrier()
-                for begin in range(0, n, T):
-                    s = begin + t_
-                    a = _activations(X_model, W, c, s, n, j, dtype, HP, FP, T, B)
-                    tl.store(A_model + s[:, None] * HP + j[None, :], a, mask=(s < n)[:, None])
-                tl.debug_barrier()
                 model_pool = _soft_pool(A_model, n, j, dtype, HP, T, OR)
                 on_model = _sigmoid(model_pool + _column(U, is_model_label))
                 if step < K:
                     draw = _uniform(_key(_key(now, zero + _HOLDER), zero), j, dtype)
-                    holder = _draw_holder(A_model, n, j, model_pool, on_model, draw, HP, OR)
+                    holder = _draw_holder(A_model, n, j, model_pool, on_model, draw, HP, T, OR)
 
         # By how much each vector moves each unit, kept in place of the activations.
         pull = generative_rate * weight

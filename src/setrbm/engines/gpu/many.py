@@ -17,11 +17,13 @@ from setrbm.engines.protocol import LARGEST, Model, Spec
 # More hidden units do not fit the registers of one program.
 MOST_HIDDEN = 256
 # Features that are worked on together.
-BLOCK = 64
-# Vectors that are worked on together: as many as a set of this collection has, within these bounds.
-FEWEST_VECTORS, MOST_VECTORS = 16, 64
-# Threads of a program, in warps of 32.
-WARPS = 8
+BLOCK = 32
+# Vectors that are worked on together.
+TILE = 16
+# Threads of a program, in warps of 32: so few that two programs share a processor, and one works while the other waits.
+WARPS = 4
+# Blocks of W that are on their way at a time.
+STAGES = 2
 # The share of the free memory that buffers may take.
 SHARE = 0.8
 
@@ -128,15 +130,14 @@ class ManyModels:
             for width, on in zip(widths, used, strict=True)
         ]
 
-    def _settings(self, store: Store) -> dict[str, Any]:
+    def _settings(self) -> dict[str, Any]:
         """Return what both kernels are compiled for."""
-        tile = padded(int(np.clip(store.host_sizes.mean(), FEWEST_VECTORS, MOST_VECTORS)))
         return self._padded() | {
-            "T": tile,
+            "T": TILE,
             "OR": self.spec.constraint == "or",
             "HARD": self.spec.pooling == "hard",
             "num_warps": WARPS,
-            "num_stages": 1,
+            "num_stages": STAGES,
         }
 
     def _sizes(self, store: Store, matrix: torch.Tensor) -> tuple[int, ...]:
@@ -159,7 +160,7 @@ class ManyModels:
                 self.generative_rates, self.shrinks, losses, *self._buffers(len(part), sizes[1]),
                 torch.tensor([epoch], device=self.device), *sizes, K=self.spec.cd_steps,
                 DISCRIMINATIVE=self.spec.discriminative, GENERATIVE=self.spec.generative,
-                GAUSSIAN=self.spec.visible == "gaussian", **self._settings(store),
+                GAUSSIAN=self.spec.visible == "gaussian", **self._settings(),
             )  # fmt: skip
         in_bounds = torch.stack([(tensor.abs() <= LARGEST).flatten(1).all(1) for tensor in self.now]).all(0)
         total = torch.where(in_bounds | torch.isnan(losses), losses, torch.inf).cpu().numpy().astype(float)
@@ -179,7 +180,7 @@ class ManyModels:
             score_sets[(len(part),)](
                 W, U, c, d, store.rows.dense(), store.offsets, store.labels, store.weights, matrix, which, lengths,
                 torch.from_numpy(part.astype(np.int32)).to(self.device), scores,
-                self._buffers(len(part), sizes[1])[0], *sizes, **self._settings(store),
+                self._buffers(len(part), sizes[1])[0], *sizes, **self._settings(),
             )  # fmt: skip
         return np.asarray(scores.cpu().numpy().astype(float) / _weights(store, which_sets, firsts)[:, np.newaxis])
 
