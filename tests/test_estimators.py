@@ -615,10 +615,10 @@ def test_a_refit_that_diverges_leaves_the_model_as_it_was_chosen(monkeypatch):
     settings = {"learning_rate": (0.05, 0.1), "init_scale": 0.3, "max_epochs": 4, "random_state": 0}
     kept = ClassSetRBMCV(5, refit=False, **settings).fit(bags, y)
 
-    def train_apart(estimator, spec, models, sets, held_out, watched, schedule):
-        limit = 30.0 if len(held_out) else 1e-9
+    def train_apart(estimator, spec, models, sets, learned_from, watched, schedule, epochs=None):
+        limit = 30.0 if len(watched[0]) else 1e-9
         monkeypatch.setattr("setrbm.training.DIVERGED", limit)
-        return train_side_by_side(estimator, spec, models, sets, held_out, watched, schedule)
+        return train_side_by_side(estimator, spec, models, sets, learned_from, watched, schedule, epochs)
 
     monkeypatch.setattr("setrbm.estimators._choosing.train_side_by_side", train_apart)
     with pytest.warns(UserWarning, match="diverged when they were trained again on all sets. The model is kept"):

@@ -13,11 +13,10 @@ pytest.importorskip("triton", reason="the GPU engine's kernels need triton")
 
 from brute import CONSTRAINTS, POOLINGS, random_params  # noqa: E402
 from setrbm import draws  # noqa: E402
-from setrbm.engines import get_engine  # noqa: E402
-from setrbm.engines import gpu  # noqa: E402
+from setrbm.engines import get_engine, gpu  # noqa: E402
 from setrbm.engines.gpu import draws as torch_draws  # noqa: E402
 from setrbm.engines.protocol import Model, Spec  # noqa: E402
-from test_engines import GENERATIVE, N_CLASSES, N_FEATURES, N_HIDDEN, N_SETS, make_models, make_sets  # noqa: E402
+from test_engines import GENERATIVE, N_FEATURES, N_HIDDEN, N_SETS, make_models, make_sets  # noqa: E402
 
 ENGINE = gpu.GpuEngine("cuda" if HAS_CUDA else "cpu")
 

@@ -81,8 +81,9 @@ class Outcome:
 class _Watch:
     """The state of training, of all models at once: their histories and their best epochs so far."""
 
-    def __init__(self, n_models: int, schedule: Schedule, limit: float) -> None:
+    def __init__(self, n_models: int, schedule: Schedule, limit: float, epochs: Sequence[int] | None) -> None:
         self.schedule, self.limit = schedule, limit
+        self.max_epochs = np.full(n_models, schedule.max_epochs) if epochs is None else np.asarray(epochs)
         # One array of shape (n_models, 3) an epoch, its columns as in HISTORY.
         self.epochs: list[Floats] = []
         self.n_epochs = np.zeros(n_models, dtype=int)
@@ -113,7 +114,7 @@ class _Watch:
         return better
 
     def running(self) -> Mask:
-        on = self.diverged_in == 0
+        on = (self.diverged_in == 0) & (self.n_epochs < self.max_epochs)
         if self.schedule.patience is not None:
             waited = self.n_epochs - self.best_epoch
             on &= ~np.isfinite(self.best[:, 0]) | (waited < self.schedule.patience)
@@ -140,6 +141,7 @@ def train(
     schedule: Schedule,
     n_jobs: int = 1,
     report: Report | None = None,
+    epochs: Sequence[int] | None = None,
 ) -> list[Outcome]:
     """Train models side by side, each on its own sets, and return each as it was at its best held-out score.
 
@@ -149,6 +151,8 @@ def train(
         The same object may stand for several models; it is then placed once.
     training, held_out : sequence of ndarray, one a model
         The sets to learn from, and those to watch; a model with none to watch is returned as it ended.
+    epochs : sequence of int, one a model
+        Where models end at different times; none may exceed the schedule's.
     """
     placed_once = {key: engine.place(s, spec) for key, s in {id(s): s for s in sets}.items()}
     placed = [placed_once[id(s)] for s in sets]
@@ -161,7 +165,7 @@ def train(
         return session.score(placed, [h if on else NO_SETS for h, on in zip(held_out, running, strict=True)])
 
     watched = [len(chosen) > 0 for chosen in held_out]
-    return _loop(session, spec, models, watched, schedule, run, score, report)
+    return _loop(session, spec, models, watched, schedule, run, score, report, epochs)
 
 
 def train_stream(
@@ -252,9 +256,10 @@ def _loop(
     run: Callable[[int, Mask], Floats],
     score: Callable[[Mask], Floats],
     report: Report | None,
+    epochs: Sequence[int] | None = None,
 ) -> list[Outcome]:
     """Run epochs and keep the best of each model, until all have ended."""
-    watch = _Watch(len(models), schedule, DIVERGED * max(np.log(len(models[0].params.d)), 1.0))
+    watch = _Watch(len(models), schedule, DIVERGED * max(np.log(len(models[0].params.d)), 1.0), epochs)
     # Decay that turns the weights over at every step has diverged before it began.
     watch.diverged_in[[model.shrink(spec) <= 0.0 for model in models]] = 1
     begin, interrupted = time.perf_counter(), False

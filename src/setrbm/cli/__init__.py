@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from setrbm.cli import datasets, demo, evaluate, explain, fit, predict
+from setrbm.cli import datasets, demo, evaluate, explain, fit, predict, reproduce
 from setrbm.cli._errors import Commands
 
 __all__ = ["app", "main"]
@@ -33,6 +33,9 @@ app.command(
 )(evaluate.evaluate)
 app.command(epilog="Example: setrbm explain model.safetensors new.csv --set 17 --set 23")(explain.explain)
 app.command(epilog="Examples: setrbm datasets; setrbm datasets --fetch musk2 --fetch elephant")(datasets.datasets)
+app.command(epilog="Examples: setrbm reproduce table1 --quick; setrbm reproduce table1 -m 'ClassSetRBM XOR*' -d musk1")(
+    reproduce.reproduce
+)
 
 
 def _show_version(asked: bool) -> None:

@@ -58,7 +58,14 @@ class Bar:
         """Show how much is done, and a few words."""
         if self.quiet:
             return
-        note = f"{note}, {self.left(done)}"
+        self._show(done, f"{note}, {self.left(done)}")
+
+    def show_with(self, done: float, note: str, seconds: float) -> None:
+        """Show how much is done, a few words, and so many seconds left."""
+        if not self.quiet:
+            self._show(done, f"{note}, {self._in_words(seconds)}")
+
+    def _show(self, done: float, note: str) -> None:
         if self._bar is not None:
             self._bar.update(self._task, completed=done, note=note)
         elif (now := time.perf_counter()) - self._last_line >= SECONDS_BETWEEN_LINES:
@@ -70,7 +77,9 @@ class Bar:
         # At the very beginning most of the time went into compilation, and says nothing of the rest.
         if done < 0.02 * self.total:
             return "time left unknown"
-        seconds = (time.perf_counter() - self._begin) * (self.total - done) / done
+        return self._in_words((time.perf_counter() - self._begin) * (self.total - done) / done)
+
+    def _in_words(self, seconds: float) -> str:
         minutes, rest = divmod(round(seconds), 60)
         return f"{self.bound} {minutes}:{rest:02d} min left" if minutes else f"{self.bound} {rest} s left"
 

@@ -156,18 +156,18 @@ def train_side_by_side(
     estimator: BaseSetClassifier,
     spec: Spec,
     models: Sequence[Model],
-    sets: LabelledSets,
-    held_out: Integers,
-    watched: Integers,
+    sets: Sequence[LabelledSets],
+    learned_from: Sequence[Integers],
+    watched: Sequence[Integers],
     schedule: Schedule,
+    epochs: Sequence[int] | None = None,
 ) -> list[Outcome]:
-    """Train models on the sets that are not held out, watching their score on some."""
-    n, learned_from = len(models), np.setdiff1d(np.arange(len(sets.y)), held_out)
+    """Train models, each on some of its sets, watching its score on others, as the estimator is set."""
     return supervised(
         estimator,
         schedule,
         lambda engine, n_jobs, report: train(
-            engine, spec, models, [sets] * n, [learned_from] * n, [watched] * n, schedule, n_jobs, report
+            engine, spec, models, sets, learned_from, watched, schedule, n_jobs, report, epochs
         ),
     )
 
@@ -255,7 +255,8 @@ class Trainable(BaseSetClassifier):
             held_out = hold_out(sets.y, self.validation_fraction, seed) if self.early_stopping else NO_SETS
             schedule = Schedule(self.max_epochs, self.patience, self.stopping, first_epoch, from_start=warm)
             spec, model = spec_of(self, sets.bags.dtype), model_of(self, start, seed)
-            outcome = train_side_by_side(self, spec, [model], sets, held_out, held_out, schedule)[0]
+            learned_from = np.setdiff1d(np.arange(len(sets.y)), held_out)
+            outcome = train_side_by_side(self, spec, [model], [sets], [learned_from], [held_out], schedule)[0]
             refuse_divergence(self, outcome)
             warn_if_worse_than_guessing(self, outcome, len(self.classes_))
             self.seed_ = seed
@@ -284,7 +285,8 @@ class Trainable(BaseSetClassifier):
             sets = self._prepare_part(X, y, classes, sample_weight)
             spec, model = spec_of(self, sets.bags.dtype), model_of(self, self._params(), self.seed_)
             schedule = Schedule(max_epochs=1, first_epoch=self.n_epochs_)
-            outcome = train_side_by_side(self, spec, [model], sets, NO_SETS, NO_SETS, schedule)[0]
+            everything = np.arange(len(sets.y))
+            outcome = train_side_by_side(self, spec, [model], [sets], [everything], [NO_SETS], schedule)[0]
             refuse_divergence(self, outcome)
             self._take(outcome, more=True)
         return self

@@ -345,7 +345,7 @@ class SetSVCCV(SetSVC):
 
 
 def _check_positive(name: str, value: Any) -> None:
-    if not isinstance(value, Real) or not np.isfinite(value) or value <= 0:
+    if not isinstance(value, Real) or not np.isfinite(float(value)) or float(value) <= 0:
         raise ValueError(f"{name} must be a positive number. Got {value!r}.")
 
 

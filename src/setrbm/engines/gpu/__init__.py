@@ -21,8 +21,8 @@ from setrbm._types import Array, Floats, Integers, Mask
 from setrbm.bags import Bags
 from setrbm.energy import Params
 from setrbm.engines.gpu import many, packed
-from setrbm.engines.gpu.packed import Letters, PackedModel
 from setrbm.engines.gpu.many import ManyModels
+from setrbm.engines.gpu.packed import Letters, PackedModel
 from setrbm.engines.gpu.store import Store, place
 from setrbm.engines.protocol import LabelledSets, Model, Session, Spec, check_models
 
@@ -157,3 +157,8 @@ def _first_line(fault: Exception) -> str:
 
 
 ENGINE = GpuEngine()
+
+
+def device_name() -> str:
+    """Return the name of the graphics processor."""
+    return str(torch.cuda.get_device_name()) if torch.cuda.is_available() else "no graphics processor"

@@ -4,11 +4,11 @@ Every set of the model's order is read in turn; no model waits for another, so s
 launch. W stays in the cache of the device from step to step, since only so many models run at once as there are
 processors; ``docs/decisions/0004-many-models-on-a-gpu.md`` counts what that saves.
 
-W is held transposed, (features, hidden units), with zeros up to whole blocks, which change nothing. The vectors of a set
-are taken in tiles of T, features in blocks of B: activations are products of a tile with W, the step is a product of the
-tile with its coefficients, all in full float32 ("ieee"). Activations (later coefficients) and reconstructions of the
-present set wait in small buffers (``A``, ``A_model``, ``X_model``). Names are the paper's letters; ``j`` is a hidden
-unit, ``f`` the features of a block, ``s`` the vectors of a tile, ``y`` a class.
+W is held transposed, (features, hidden units), with zeros up to whole blocks, which change nothing. The vectors of a
+set are taken in tiles of T, features in blocks of B: activations are products of a tile with W, the step is a product
+of the tile with its coefficients, all in full float32 ("ieee"). Activations (later coefficients) and reconstructions of
+the present set wait in small buffers (``A``, ``A_model``, ``X_model``). Names are the paper's letters; ``j`` is a
+hidden unit, ``f`` the features of a block, ``s`` the vectors of a tile, ``y`` a class.
 """
 
 from __future__ import annotations
@@ -244,10 +244,7 @@ def train_epoch(
         if GENERATIVE or not HARD:
             tl.debug_barrier()
             soft_pool = _soft_pool(A, n, j, dtype, HP, T, OR)
-        if HARD:
-            pool = _value(best, OR)
-        else:
-            pool = soft_pool
+        pool = _value(best, OR) if HARD else soft_pool
 
         # The posterior and its derivative by the pool.
         logits, o = _logits(pool, U, d, in_j, in_y)

@@ -90,8 +90,11 @@ class ManyModels:
         Models that share a list and a store share a row.
         """
         rows: dict[tuple[int, int], int] = {}
-        which = [rows.setdefault((id(one), first), len(rows)) for one, first in zip(lists, firsts.tolist(), strict=True)]
-        lengths, filled = np.zeros(len(rows), dtype=np.int32), []
+        which = [
+            rows.setdefault((id(one), first), len(rows)) for one, first in zip(lists, firsts.tolist(), strict=True)
+        ]
+        lengths = np.zeros(len(rows), dtype=np.int32)
+        filled: list[Integers] = []
         for m, row in enumerate(which):
             if row == len(filled):
                 filled.append(lists[m] + firsts[m])

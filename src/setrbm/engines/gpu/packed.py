@@ -77,7 +77,8 @@ class Hidden:
 
 def activations(rows: Any, p: Letters) -> torch.Tensor:
     """Return c + W x of every vector."""
-    return rows.times(p.Wt) + p.c
+    a: torch.Tensor = rows.times(p.Wt) + p.c
+    return a
 
 
 def soft_pool(v: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
@@ -343,7 +344,7 @@ class PackedModel:
             loss = -log_p.gather(1, batch.labels[:, None])[:, 0]
             wrong = (log_p.argmax(1) != batch.labels).to(loss.dtype)
             total += (torch.stack([loss, wrong]) * batch.weights).sum(1)
-        return total.cpu().numpy().astype(float) / store.host_weights[chosen].sum()
+        return np.asarray(total.cpu().numpy().astype(float) / store.host_weights[chosen].sum())
 
 
 def chunks(store: Store, chosen: Integers, n_hidden: int) -> list[Integers]:

@@ -1,0 +1,159 @@
+"""The protocol of every table: folds by set, choices inside the training part alone, the same splits for every system.
+
+A system is shown the sets and labels of a training part, and afterwards the sets of the test part without their
+labels. It is made anew for every fold, so that nothing it was shown in another can help it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+
+from setrbm import draws
+from setrbm._types import Integers
+from setrbm.bags import Bags
+from setrbm.evaluation.results import Fold
+
+# Settings that say how the work is done, not what comes of it.
+HOW = ("engine", "memory_mib", "n_jobs", "random_state", "verbose")
+
+
+@dataclass(frozen=True)
+class Split:
+    """One fold of one repetition: the numbers of the sets to learn from and of those to be tested on."""
+
+    repeat: int
+    fold: int
+    train: Integers
+    test: Integers
+
+
+def repeated_folds(y: Any, folds: int = 10, repeats: int = 5, seed: int = 0) -> list[Split]:
+    """Deal whole sets into folds with the same mixture of classes, several times over.
+
+    Examples
+    --------
+    >>> splits = repeated_folds([0, 1] * 10, folds=5, repeats=2)
+    >>> len(splits), len(splits[0].test)
+    (10, 4)
+    """
+    classes, codes = np.unique(y, return_inverse=True)
+    counts = np.bincount(codes)
+    if counts.min() < folds:
+        raise ValueError(
+            f"Each class must have at least as many sets as there are folds, {folds}. Got {counts.min()} of class "
+            f"{classes[counts.argmin()]!s}."
+        )
+    return [
+        Split(repeat, fold, train, test)
+        for repeat in range(repeats)
+        for fold, (train, test) in enumerate(
+            StratifiedKFold(folds, shuffle=True, random_state=seed + repeat).split(codes, codes)
+        )
+    ]
+
+
+def system_seed(seed: int, split: Split) -> int:
+    """Return the seed a system gets in a fold: the same for every system."""
+    return int(draws.keys(seed, split.repeat, split.fold)[0] >> np.uint64(33))
+
+
+def settings_digest(estimator: Any, bags: Bags, y: Any, folds: int, repeats: int, seed: int) -> str:
+    """Return a digest of everything that decides the results of an experiment but the code."""
+    values = {
+        name: value if isinstance(value, str | int | float | bool | None) else repr(value)
+        for name, value in estimator.get_params(deep=True).items()
+        if name.rsplit("__", 1)[-1] not in HOW and not hasattr(value, "get_params")
+    }
+    data = hashlib.sha256()
+    for array in (bags.offsets, np.asarray(y), bags.X.data if bags.is_sparse else bags.X):
+        data.update(np.ascontiguousarray(array).tobytes())
+    whole = [type(estimator).__name__, sorted(values.items(), key=str), data.hexdigest(), folds, repeats, seed]
+    return hashlib.sha256(json.dumps(whole, default=str).encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One system on one data set: what all its folds have in common."""
+
+    system: str
+    dataset: str
+    bags: Bags
+    y: Any
+    seed: int
+    settings: str
+    engine: str
+
+    def shown(self, split: Split) -> tuple[Bags, Any]:
+        """Return what a system may learn from in a fold."""
+        return self.bags[split.train], np.asarray(self.y)[split.train]
+
+    def judge(self, fitted: Any, split: Split, seconds: float) -> Fold:
+        """Hold the predictions of a fitted system for the test sets against their labels."""
+        hidden, truth = self.bags[split.test], np.asarray(self.y)[split.test]
+        predicted = np.asarray(fitted.predict(hidden))
+        return Fold(
+            self.dataset, self.system, split.repeat, split.fold, self.seed, len(truth),
+            int((predicted == truth).sum()), _log_loss(fitted, hidden, truth), chosen_settings(fitted), self.settings,
+            self.engine, round(seconds, 3),
+        )  # fmt: skip
+
+
+def fit_and_judge(trial: Trial, estimator: Any, split: Split) -> Fold:
+    """Fit a system on the training part of one fold and judge it on the test part."""
+    begin = time.perf_counter()
+    with warnings.catch_warnings():
+        # What a fit says of one fold is no news in a table of thousands.
+        warnings.simplefilter("ignore", UserWarning)
+        estimator.fit(*trial.shown(split))
+    return trial.judge(estimator, split, time.perf_counter() - begin)
+
+
+def fit_and_judge_side_by_side(
+    trial: Trial, estimators: Sequence[Any], splits: Sequence[Split]
+) -> list[Fold | Exception]:
+    """Do the same for many folds at once, every candidate of every fold side by side."""
+    from setrbm.estimators._choosing import fit_side_by_side
+
+    begin = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        faults = fit_side_by_side(estimators, [(*trial.shown(split), None) for split in splits])
+    share = (time.perf_counter() - begin) / len(splits)
+    return [
+        fault or trial.judge(estimator, split, share)
+        for estimator, split, fault in zip(estimators, splits, faults, strict=True)
+    ]
+
+
+def _log_loss(fitted: Any, bags: Bags, truth: Any) -> float:
+    """Return the mean -log p of the right classes; NaN where there are no probabilities."""
+    if not hasattr(fitted, "predict_log_proba") and not hasattr(fitted, "predict_proba"):
+        return float("nan")
+    p = fitted.predict_proba(bags)
+    right = p[np.arange(len(truth)), np.searchsorted(fitted.classes_, truth)]
+    # No system is so sure that one set weighs more than all others together.
+    return round(float(-np.log(np.clip(right, 1e-15, None)).mean()), 6)
+
+
+def chosen_settings(fitted: Any) -> str:
+    """Return the settings a fitted system chose, as JSON."""
+    last = fitted[-1] if hasattr(fitted, "steps") else fitted
+    chosen = dict(getattr(last, "best_params_", {}))
+    for name in ("C_", "gamma_", "threshold_", "learning_rate_", "best_epoch_"):
+        if hasattr(last, name):
+            chosen[name.rstrip("_")] = getattr(last, name)
+    return json.dumps({name: _plain(value) for name, value in sorted(chosen.items())})
+
+
+def _plain(value: Any) -> Any:
+    value = value.item() if hasattr(value, "item") else value
+    return float(f"{value:.6g}") if isinstance(value, float) else value

@@ -1,0 +1,274 @@
+"""Runs experiments: every system on every fold of every data set, each finished fold kept at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+
+from setrbm._version import __version__
+from setrbm.bags import Bags
+from setrbm.evaluation import results
+from setrbm.evaluation.protocol import (
+    Split,
+    Trial,
+    fit_and_judge,
+    fit_and_judge_side_by_side,
+    repeated_folds,
+    settings_digest,
+    system_seed,
+)
+from setrbm.evaluation.results import Fold
+from setrbm.evaluation.systems import System
+
+Data = Callable[[str], tuple[Bags, Any]]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be run.
+
+    Attributes
+    ----------
+    systems : sequence of System
+    datasets : sequence of str
+    load : callable
+        Gives the sets and labels of a data set by its name.
+    folds, repeats, seed : int
+    quick : bool
+        Whether systems choose from little and train shortly.
+    engine : str
+        What trains the systems that leave it open: "cpu" fold by fold on all cores, "gpu" all folds at once.
+    n_jobs : int
+        Folds at a time.
+    """
+
+    systems: Sequence[System]
+    datasets: Sequence[str]
+    load: Data
+    folds: int = 10
+    repeats: int = 5
+    seed: int = 0
+    quick: bool = False
+    engine: str = "cpu"
+    n_jobs: int = 1
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A fold that could not be done."""
+
+    dataset: str
+    system: str
+    repeat: int
+    fold: int
+    message: str
+
+
+@dataclass
+class Progress:
+    """What is known while an experiment runs."""
+
+    n_done: int
+    n_all: int
+    note: str
+    seconds_left: float
+
+
+@dataclass
+class Outcome:
+    """What a run came to."""
+
+    rows: list[Fold]
+    n_done: int = 0
+    failures: list[Failure] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Task:
+    """The folds of one system on one data set that are still to be done."""
+
+    trial: Trial
+    system: System
+    splits: list[Split]
+    plan: Plan
+
+    @property
+    def at_once(self) -> bool:
+        return self.plan.engine == "gpu" and self.system.side_by_side
+
+    def estimator(self, split: Split) -> Any:
+        engine = self.plan.engine if self.at_once else "cpu"
+        return self.system.make(system_seed(self.plan.seed, split), self.plan.quick, engine, 1)
+
+    @property
+    def guess(self) -> float:
+        """Roughly the time of a fold, in no unit."""
+        return self.system.cost * self.trial.bags.n_vectors
+
+
+def run(plan: Plan, path: Path, report: Callable[[Progress], None] | None = None) -> Outcome:
+    """Do every fold that the results file does not hold yet, and add each to it as it is finished.
+
+    Ctrl-C is raised as always; what is finished stays, and the next run goes on from there.
+    """
+    begin = time.perf_counter()
+    known = {row.key: row for row in results.read(path)}
+    tasks = [_task(plan, system, dataset, known, path) for dataset in plan.datasets for system in plan.systems]
+    writer = results.Writer(path)
+    outcome = Outcome([])
+    clock = _Clock(tasks, plan.n_jobs)
+    for task in tasks:
+        for done in _finished(task):
+            if isinstance(done, Failure):
+                outcome.failures.append(done)
+            else:
+                writer.add([done])
+                outcome.n_done += 1
+            clock.note(task, done)
+            if report is not None:
+                report(clock.progress(task))
+    rows = results.read(path)
+    results.write(path, rows)
+    names = {system.name for system in plan.systems}
+    outcome.rows = [row for row in sorted(rows) if row.system in names and row.dataset in plan.datasets]
+    outcome.seconds = time.perf_counter() - begin
+    return outcome
+
+
+def _task(plan: Plan, system: System, dataset: str, known: dict[Any, Fold], path: Path) -> _Task:
+    bags, y = plan.load(dataset)
+    # Every engine and every system sees the same numbers.
+    bags = Bags(bags.X.astype(np.float32), bags.offsets)
+    splits = repeated_folds(y, plan.folds, plan.repeats, plan.seed)
+    digest = settings_digest(system.make(0, plan.quick, "cpu", 1), bags, y, plan.folds, plan.repeats, plan.seed)
+    at_once = plan.engine == "gpu" and system.side_by_side
+    engine = system.library or ("gpu" if at_once else "cpu")
+    trial = Trial(system.name, dataset, bags, y, plan.seed, digest, engine)
+    open_splits = []
+    for split in splits:
+        row = known.get((dataset, system.name, split.repeat, split.fold))
+        if row is None:
+            open_splits.append(split)
+        elif row.settings != digest:
+            raise ValueError(
+                f"{path} must hold results of the same settings, data and splits. Got others for {system.name} on "
+                f"{dataset}. Write to another folder, or delete that file's lines to make them anew."
+            )
+    return _Task(trial, system, open_splits, plan)
+
+
+def _finished(task: _Task) -> Iterator[Fold | Failure]:
+    """Do the folds of a task and yield each as it is finished."""
+    if not task.splits:
+        return
+    if task.at_once:
+        yield from _all_at_once(task)
+        return
+    jobs = (joblib.delayed(_one)(task, split) for split in task.splits)
+    yield from joblib.Parallel(n_jobs=task.plan.n_jobs, return_as="generator_unordered")(jobs)
+
+
+def _one(task: _Task, split: Split) -> Fold | Failure:
+    try:
+        return fit_and_judge(task.trial, task.estimator(split), split)
+    except Exception as fault:
+        return _failure(task, split, fault)
+
+
+def _all_at_once(task: _Task) -> Iterator[Fold | Failure]:
+    try:
+        estimators = [task.estimator(split) for split in task.splits]
+        done = fit_and_judge_side_by_side(task.trial, estimators, task.splits)
+    except Exception as fault:
+        yield from (_failure(task, split, fault) for split in task.splits)
+        return
+    for split, one in zip(task.splits, done, strict=True):
+        yield _failure(task, split, one) if isinstance(one, Exception) else one
+
+
+def _failure(task: _Task, split: Split, fault: Exception) -> Failure:
+    message = f"{type(fault).__name__}: {fault}"
+    return Failure(task.trial.dataset, task.trial.system, split.repeat, split.fold, message)
+
+
+class _Clock:
+    """How much is done, and how long the rest will take, judged by what similar folds took."""
+
+    def __init__(self, tasks: list[_Task], n_jobs: int) -> None:
+        self.tasks, self.n_jobs = tasks, n_jobs
+        self.n_all = sum(len(task.splits) for task in tasks)
+        self.n_done = 0
+        self.seconds: dict[tuple[str, str], list[float]] = {}
+
+    @staticmethod
+    def _key(task: _Task) -> tuple[str, str]:
+        return task.trial.dataset, task.trial.system
+
+    def note(self, task: _Task, done: Fold | Failure) -> None:
+        self.n_done += 1
+        self.seconds.setdefault(self._key(task), []).append(done.seconds if isinstance(done, Fold) else 0.0)
+
+    def progress(self, task: _Task) -> Progress:
+        note = f"{task.trial.system} on {task.trial.dataset}"
+        return Progress(self.n_done, self.n_all, note, self._left())
+
+    def _left(self) -> float:
+        taken = sum(map(sum, self.seconds.values()))
+        guessed = sum(len(self.seconds.get(self._key(task), [])) * task.guess for task in self.tasks)
+        left = 0.0
+        for task in self.tasks:
+            known = self.seconds.get(self._key(task), [])
+            each = float(np.mean(known)) if known else task.guess * taken / guessed
+            side_by_side = 1 if task.at_once else self.n_jobs
+            left += (len(task.splits) - len(known)) * each / side_by_side
+        return left
+
+
+def add_run(path: Path, plan: Plan, command: str, outcome: Outcome) -> None:
+    """Write down beside the results how and where they were made."""
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    entry = {
+        "command": command,
+        "machine": machine(plan.engine),
+        "versions": {"setrbm": __version__, "python": platform.python_version()} | _versions(plan.engine),
+        "seconds": round(outcome.seconds, 1),
+        "started": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "systems": [system.name for system in plan.systems],
+        "datasets": list(plan.datasets),
+        "engine": plan.engine,
+    }
+    new = path.with_name(path.name + ".new")
+    new.write_text(json.dumps([*known, entry], indent=1) + "\n", encoding="utf-8")
+    new.replace(path)
+
+
+def machine(engine: str) -> str:
+    """Say what the work is done on."""
+    words = f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}"
+    if engine != "gpu":
+        return words
+    from setrbm.engines.gpu import device_name
+
+    return f"{device_name()}, {words}"
+
+
+def _versions(engine: str) -> dict[str, str]:
+    found = {}
+    for package in ("numpy", "scipy", "scikit-learn", "numba", "torch", "triton", "torchmil"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,139 @@
+"""The systems of Table 1, those of today, and ours: one entry a row, its settings and what it may choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+
+from setrbm.estimators import ClassSetRBMCV, InputPooling, MaxOutClassifierCV, SetSVCCV
+from setrbm.evaluation.paper import SYSTEMS as PAPER_SYSTEMS
+
+# What the rows of the paper choose from on the held-out fifth; the epoch is chosen too, and nothing is refitted.
+RATES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+START_SIZES = (0.1, 0.3, 1.0)
+GENERATIVE_RATES = (0.001, 0.01)
+EPOCHS, PATIENCE = 400, 50
+QUICK: dict[str, Any] = {"learning_rate": (0.03, 0.1), "init_scale": 0.3, "max_epochs": 60}
+
+
+@dataclass(frozen=True)
+class System:
+    """One row of a table.
+
+    Attributes
+    ----------
+    name : str
+    make : callable
+        Gives an estimator: ``make(seed, quick, engine, n_jobs)``.
+    side_by_side : bool
+        Whether many folds can be trained at once.
+    cost : float
+        Roughly how many times as long as ClassSetRBM XOR* it takes, for the first guess of the time left.
+    library : str
+        What does the arithmetic, where it is not one of our engines.
+    """
+
+    name: str
+    make: Callable[[int, bool, str, int], Any]
+    side_by_side: bool = False
+    cost: float = 1.0
+    library: str = ""
+
+
+def _class_set_rbm(constraint: str, pooling: str, hybrid: bool) -> Callable[[int, bool, str, int], Any]:
+    def make(seed: int, quick: bool, engine: str, n_jobs: int) -> Any:
+        settings: dict[str, Any] = {
+            "learning_rate": RATES, "init_scale": START_SIZES, "max_epochs": EPOCHS, "patience": PATIENCE,
+        }  # fmt: skip
+        if hybrid:
+            settings |= {"objective": "hybrid", "generative_learning_rate": GENERATIVE_RATES}
+        settings |= QUICK if quick else {}
+        return ClassSetRBMCV(
+            constraint=constraint, pooling=pooling, weight_decay=0.0, refit=False, engine=engine, n_jobs=n_jobs,
+            random_state=seed, **settings,
+        )  # fmt: skip
+
+    return make
+
+
+def _pooled_inputs(seed: int, quick: bool, engine: str, n_jobs: int) -> Any:
+    return make_pipeline(InputPooling(), _class_set_rbm("xor", "hard", False)(seed, quick, engine, n_jobs))
+
+
+def _max_out(unit: str) -> Callable[[int, bool, str, int], Any]:
+    def make(seed: int, quick: bool, engine: str, n_jobs: int) -> Any:
+        settings = QUICK | {"weight_decay": 0.001} if quick else {}
+        return MaxOutClassifierCV(unit, engine="cpu", n_jobs=n_jobs, random_state=seed, **settings)
+
+    return make
+
+
+def _set_svc(kernel: Any) -> Callable[[int, bool, str, int], Any]:
+    def make(seed: int, quick: bool, engine: str, n_jobs: int) -> Any:
+        few: dict[str, Any] = {"C": (1.0, 10.0), "gamma_factors": (0.5, 1.0), "threshold_factors": (1.0,)}
+        settings = few if quick else {}
+        return SetSVCCV(kernel, n_jobs=n_jobs, random_state=seed, **settings)
+
+    return make
+
+
+def _pooled_svm(seed: int, quick: bool, engine: str, n_jobs: int) -> Any:
+    from setrbm.evaluation.peers import pooled_svm
+
+    grid = {"svc__C": [0.1, 1.0, 10.0, 100.0], "svc__gamma": ["scale", 0.001, 0.01, 0.1]}
+    folds = StratifiedKFold(5, shuffle=True, random_state=seed)
+    return GridSearchCV(pooled_svm(), {"svc__C": [1.0, 10.0]} if quick else grid, cv=folds)
+
+
+def _gated_attention(seed: int, quick: bool, engine: str, n_jobs: int) -> Any:
+    from setrbm.evaluation.peers import GatedAttention
+
+    settings: dict[str, Any] = {"learning_rate": (1e-3,), "max_epochs": 20} if quick else {}
+    return GatedAttention(random_state=seed, **settings)
+
+
+def _ours(seed: int, quick: bool, engine: str, n_jobs: int) -> Any:
+    settings = QUICK if quick else {}
+    return ClassSetRBMCV(engine=engine, n_jobs=n_jobs, random_state=seed, **settings)
+
+
+def _rows() -> list[System]:
+    variants = [(c, p, h) for c in ("xor", "or") for p in ("soft", "hard") for h in (False, True)]
+
+    def name(constraint: str, pooling: str, hybrid: bool) -> str:
+        return f"ClassSetRBM {constraint.upper()}{'*' if pooling == 'hard' else ''}{' Hybrid' if hybrid else ''}"
+
+    rows = [System(name(*v), _class_set_rbm(*v), True, 10.0 if v[2] else 1.0) for v in variants]
+    rows += [
+        System("ClassRBM-poolIn", _pooled_inputs, cost=0.5),
+        System("ClassRBM-maxOut", _max_out("rbm"), cost=2.0),
+        System("MLP-maxOut", _max_out("mlp"), cost=2.0),
+        System("Logit-maxOut", _max_out("logit"), cost=0.2),
+        System("SVM-miGraph", _set_svc("migraph"), cost=0.3, library="scikit-learn"),
+        System("SVM-miGraph2", _set_svc("migraph2"), cost=1.0, library="scikit-learn"),
+        System("SVM-max", _set_svc("max"), cost=0.3, library="scikit-learn"),
+        System("Pooled SVM", _pooled_svm, cost=0.1, library="scikit-learn"),
+        System("Gated attention", _gated_attention, cost=5.0, library="torchmil"),
+        System("ClassSetRBMCV", _ours, True, 1.0),
+    ]
+    return rows
+
+
+SYSTEMS = {row.name: row for row in _rows()}
+# The rows of the paper, then those of today, then ours.
+ALL = (*PAPER_SYSTEMS, *(name for name in SYSTEMS if name not in PAPER_SYSTEMS))
+
+
+def find_system(name: str) -> System:
+    """Return a system by name, however it is capitalised."""
+    known = {one.lower(): one for one in SYSTEMS}
+    if name.lower() not in known:
+        near = [known[one] for one in get_close_matches(name.lower(), known, n=3)]
+        hint = f"The nearest: {', '.join(near)}." if near else f"There are: {', '.join(ALL)}."
+        raise ValueError(f"The model must be a row of the table. Got {name!r}. {hint}")
+    return SYSTEMS[known[name.lower()]]
