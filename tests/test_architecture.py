@@ -30,7 +30,7 @@ LEVEL = {name: level for level, room in enumerate(ROOMS) for name in room}
 ONLY_IN = {
     "numba": {"engines/kernels.py"},
     "torch": {"engines/gpu", "evaluation/peers.py"},
-    "triton": {"engines/gpu/kernels.py"},
+    "triton": {"engines/gpu"},
 }
 
 

@@ -70,6 +70,15 @@ def test_one_model_equals_reference_over_whole_training_runs(
     assert session._alone is not None
 
 
+@pytest.mark.parametrize("batch_size", [1, 4])
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_one_sparse_model_by_kernels_equals_reference(constraint, pooling, batch_size):
+    spec = Spec(constraint, pooling, batch_size=batch_size)
+    session = assert_same(spec, make_models(1)[:2], [make_sets(0, True), make_sets(3, True)])
+    assert all(isinstance(model, gpu.SparseModel) for model in session._alone)
+
+
 @pytest.mark.parametrize("unit", ["rbm", "mlp", "logit"])
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_max_out_units_equal_reference(unit, is_sparse):

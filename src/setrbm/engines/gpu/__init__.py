@@ -20,9 +20,10 @@ except ImportError:
 from setrbm._types import Array, Floats, Integers, Mask
 from setrbm.bags import Bags
 from setrbm.energy import Params
-from setrbm.engines.gpu import many, packed
+from setrbm.engines.gpu import many, packed, sparse
 from setrbm.engines.gpu.many import ManyModels
 from setrbm.engines.gpu.packed import Letters, PackedModel
+from setrbm.engines.gpu.sparse import SparseModel
 from setrbm.engines.gpu.store import Store, place
 from setrbm.engines.protocol import LabelledSets, Model, Session, Spec, check_models
 
@@ -43,10 +44,13 @@ class GpuSession:
         """Decide, when the first sets are seen, how the models are trained."""
         if self._side_by_side is not None or self._alone is not None:
             return
-        if find_spec("triton") and many.fits(self.spec, self.models[0], stores):
+        has_kernels = find_spec("triton") is not None
+        if has_kernels and many.fits(self.spec, self.models[0], stores):
             self._side_by_side = ManyModels(self.spec, self.models, self.dtype, self.device)
-        else:
-            self._alone = [PackedModel(self.spec, model, self.dtype, self.device) for model in self.models]
+            return
+        by_kernels = has_kernels and sparse.fits(self.spec, len(self.models[0].params.c), stores)
+        kind = SparseModel if by_kernels else PackedModel
+        self._alone = [kind(self.spec, model, self.dtype, self.device) for model in self.models]
 
     def run(self, placed: Sequence[Store], orders: Sequence[Integers], epoch: int) -> Floats:
         """Train each model on its sets in its order."""

@@ -1,0 +1,153 @@
+"""One large model on sparse sets, in mini-batches: the entries of a whole epoch are sorted once, then four launches a step.
+
+The entries of a store are sorted by feature once. For an epoch they only need to be dealt to its batches, which keeps
+their order: then those of one feature in one batch stand together, and no step sorts anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from setrbm._types import Integers
+from setrbm.engines.gpu.many import MOST_HIDDEN, TILE, padded
+from setrbm.engines.gpu.packed import PackedModel
+from setrbm.engines.gpu.store import SparseRows, Store, ends_of, spans
+from setrbm.engines.protocol import Spec
+
+# Entries that are worked on together.
+ENTRIES = 16
+# Batches times features: so many places are kept for an epoch.
+MOST_PLACES = 2**27
+
+
+def fits(spec: Spec, n_hidden: int, stores: Sequence[Store]) -> bool:
+    """Return whether models can be trained this way on these sets."""
+    if spec.unit != "set" or spec.generative or n_hidden > MOST_HIDDEN:
+        return False
+    for store in stores:
+        n_batches = -(-store.n_sets // spec.batch_size)
+        if not isinstance(store.rows, SparseRows) or (n_batches + 1) * store.rows.n_features > MOST_PLACES:
+            return False
+    return True
+
+
+@dataclass(frozen=True)
+class _ByFeature:
+    """The entries of a store, sorted by feature."""
+
+    rows: torch.Tensor
+    columns: torch.Tensor
+    values: torch.Tensor
+
+    @staticmethod
+    def of(rows: SparseRows) -> _ByFeature:
+        columns, order = torch.sort(rows.columns, stable=True)
+        lengths = rows.starts[1:] - rows.starts[:-1]
+        every = torch.repeat_interleave(torch.arange(len(lengths), device=columns.device), lengths)
+        return _ByFeature(every[order], columns, rows.values[order])
+
+
+@dataclass(frozen=True)
+class _Epoch:
+    """An epoch's sets in their order, and the entries of each batch by feature.
+
+    Attributes
+    ----------
+    order, ends, rows : Tensor
+        The sets; where the vectors of each begin; the vectors.
+    starts : Tensor
+        Batch k's entries of feature f are ``starts[k * n_features + f]`` to the next.
+    places, values : Tensor
+        Of each entry: its vector, counted within its batch, and its value.
+    host_ends : ndarray
+        ``ends`` at the borders of the batches.
+    """
+
+    order: torch.Tensor
+    ends: torch.Tensor
+    rows: torch.Tensor
+    starts: torch.Tensor
+    places: torch.Tensor
+    values: torch.Tensor
+    host_ends: Integers
+
+
+def _dealt(store: Store, entries: _ByFeature, order: Integers, size: int) -> _Epoch:
+    """Deal the entries of a store to the batches of an epoch."""
+    assert isinstance(store.rows, SparseRows)
+    device, n_features = store.labels.device, store.rows.n_features
+    on_device = torch.from_numpy(order).to(device)
+    lengths = store.offsets[on_device + 1] - store.offsets[on_device]
+    ends = ends_of(lengths)
+    host_ends = np.concatenate([[0], np.cumsum(store.host_sizes[order])])
+    n_rows, n_batches = int(host_ends[-1]), -(-len(order) // size)
+    rows = spans(store.offsets[on_device], lengths, ends, n_rows)
+    batches = torch.arange(len(order), device=device) // size
+    batch_of = torch.repeat_interleave(batches, lengths, output_size=n_rows)
+    n_all = len(store.rows.starts) - 1
+    # Vectors that are not in the order belong to a batch behind the last.
+    key = torch.full((n_all,), n_batches, dtype=torch.int16 if n_batches < 2**15 else torch.int32, device=device)
+    key[rows] = batch_of.to(key.dtype)
+    place = torch.zeros(n_all, dtype=torch.int32, device=device)
+    border = torch.from_numpy(host_ends[:-1:size][:n_batches]).to(device)
+    place[rows] = (torch.arange(n_rows, device=device) - border[batch_of]).to(torch.int32)
+    keys = key[entries.rows]
+    _, by_batch = torch.sort(keys, stable=True)
+    counts = torch.bincount(keys.long() * n_features + entries.columns, minlength=(n_batches + 1) * n_features)
+    return _Epoch(
+        on_device, ends, rows, ends_of(counts), place[entries.rows[by_batch]], entries.values[by_batch], host_ends
+    )
+
+
+class SparseModel(PackedModel):
+    """One model under training, its discriminative steps by the kernels."""
+
+    _entries: tuple[Store, _ByFeature] | None = None
+
+    def run(self, store: Store, order: Integers, epoch: int) -> float:
+        """Train on the sets in this order and return the mean loss."""
+        assert isinstance(store.rows, SparseRows)
+        if self._entries is None or self._entries[0] is not store:
+            self._entries = (store, _ByFeature.of(store.rows))
+        dealt = _dealt(store, self._entries[1], order, self.spec.batch_size)
+        losses = torch.empty(len(order), dtype=self.now.c.dtype, device=self.device)
+        for batch in range(-(-len(order) // self.spec.batch_size)):
+            self._kernel_step(store, dealt, batch, losses)
+        weights = store.weights[dealt.order]
+        mean = (losses * weights).sum() / weights.sum()
+        return float(torch.where(self.now.in_bounds(), mean, torch.inf))
+
+    def _kernel_step(self, store: Store, epoch: _Epoch, batch: int, losses: torch.Tensor) -> None:
+        from setrbm.engines.gpu import sparse_kernels as kernels
+
+        assert isinstance(store.rows, SparseRows)
+        p, size = self.now, self.spec.batch_size
+        n_features, n_hidden = p.Wt.shape
+        n_classes = len(p.d)
+        first, last = batch * size, min((batch + 1) * size, len(epoch.order))
+        n, from_row, to_row = last - first, int(epoch.host_ends[first]), int(epoch.host_ends[last])
+        HP, CP = padded(n_hidden), padded(n_classes, 2)
+        new = p.c.new_empty
+        A, parts, deltas = new(to_row - from_row, HP), new(n, CP + 1, HP), new(n, CP)
+        rate, shrink = self.model.learning_rate / n, self.model.shrink(self.spec)
+        variant = {"OR": self.spec.constraint == "or", "HARD": self.spec.pooling == "hard"}
+        kernels.vector_activations[(to_row - from_row,)](
+            p.Wt, p.c, store.rows.values, store.rows.columns, store.rows.starts, epoch.rows[from_row:], A, n_hidden,
+            HP=HP, E=ENTRIES, num_warps=4,
+        )  # fmt: skip
+        kernels.set_steps[(n,)](
+            A, epoch.ends[first:], store.labels, store.weights, epoch.order[first:], p.U, p.d, parts, deltas,
+            losses[first:], rate, n_hidden, n_classes, HP=HP, CP=CP, T=TILE, num_warps=4, **variant,
+        )  # fmt: skip
+        kernels.feature_steps[(n_features,)](
+            p.Wt, A, epoch.starts[batch * n_features :], epoch.places, epoch.values, shrink, n_hidden,
+            HP=HP, E=ENTRIES, num_warps=4,
+        )  # fmt: skip
+        kernels.outer_steps[(n_classes + 1,)](
+            p.U, p.c, p.d, parts, deltas, n, shrink, n_hidden, n_classes, HP=HP, CP=CP, T=TILE,
+            num_warps=4,
+        )  # fmt: skip

@@ -1,0 +1,134 @@
+"""Triton kernels for one large model on sparse sets: four launches a mini-batch, nothing written in between but sums.
+
+W is held transposed, a row a feature, as in ``packed``. No two programs write to one place, and every sum is made in one
+order, so that the same choices give the same bits.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from setrbm.engines.gpu.kernels import _log_posterior, _logits, _sigmoid, _soft_pool, _value
+
+
+@triton.jit
+def vector_activations(Wt, c, values, columns, starts, rows, A, n_hidden, HP: tl.constexpr, E: tl.constexpr):
+    """Write c + W x of each vector of a batch; E entries at a time."""
+    p = tl.program_id(0)
+    j = tl.arange(0, HP)
+    in_j = j < n_hidden
+    row = tl.load(rows + p)
+    first = tl.load(starts + row)
+    n = (tl.load(starts + row + 1) - first).to(tl.int32)
+    a = tl.load(c + j, mask=in_j, other=0.0)
+    for begin in range(0, n, E):
+        e = begin + tl.arange(0, E)
+        column = tl.load(columns + first + e, mask=e < n, other=0)
+        value = tl.load(values + first + e, mask=e < n, other=0.0)
+        inside = (e < n)[:, None] & in_j[None, :]
+        a += tl.sum(value[:, None] * tl.load(Wt + column[:, None] * n_hidden + j[None, :], mask=inside, other=0.0), 0)
+    tl.store(A + p * HP + j, a)
+
+
+@triton.jit
+def set_steps(
+    A_all, ends, labels, weights, chosen, U, d, parts, deltas, losses, rate, n_hidden, n_classes,
+    HP: tl.constexpr, CP: tl.constexpr, T: tl.constexpr, OR: tl.constexpr, HARD: tl.constexpr,
+):  # fmt: skip
+    """Pool each set of a batch, and write by how much its vectors move W in place of their activations.
+
+    What the set moves each column of U by, and behind them c, goes to ``parts``; what it moves d by, to ``deltas``.
+    """
+    k = tl.program_id(0)
+    j, y = tl.arange(0, HP), tl.arange(0, CP)
+    in_j, in_y = j < n_hidden, y < n_classes
+    first = tl.load(ends + k)
+    n = (tl.load(ends + k + 1) - first).to(tl.int32)
+    A = A_all + (first - tl.load(ends)) * HP
+    number = tl.load(chosen + k)
+    label, weight = tl.load(labels + number), tl.load(weights + number)
+    U_k = tl.load(U + j[:, None] * n_classes + y[None, :], mask=in_j[:, None] & in_y[None, :], other=0.0)
+    dtype: tl.constexpr = U_k.dtype
+    best, winner = tl.full([HP], float("-inf"), dtype), tl.zeros([HP], tl.int32)
+    if HARD:
+        for begin in range(0, n, T):
+            s = begin + tl.arange(0, T)
+            a = tl.load(A + s[:, None] * HP + j[None, :], mask=(s < n)[:, None], other=float("-inf"))
+            highest = tl.max(a, axis=0)
+            winner = tl.where(highest > best, begin + tl.argmax(a, axis=0), winner)
+            best = tl.maximum(best, highest)
+        pool = _value(best, OR)
+    else:
+        pool = _soft_pool(A, n, j, dtype, HP, T, OR)
+    logits, o = _logits(pool, U_k, tl.load(d + y, mask=in_y, other=0.0), in_j, in_y)
+    log_p = _log_posterior(logits)
+    is_label = y == label
+    delta = tl.where(in_y, rate * weight * (tl.exp(log_p) - is_label.to(dtype)), 0.0)
+    part = tl.where(in_j[:, None], _sigmoid(o), 0.0) * delta[None, :]
+    moved = tl.sum(part, axis=1)
+    if HARD and OR:
+        moved = moved * _sigmoid(-best)
+    total = tl.zeros([HP], dtype)
+    for begin in range(0, n, T):
+        s = begin + tl.arange(0, T)
+        here = (s < n)[:, None]
+        at = A + s[:, None] * HP + j[None, :]
+        if HARD:
+            slope = (winner[None, :] == s[:, None]).to(dtype)
+        else:
+            a = tl.load(at, mask=here, other=0.0)
+            slope = tl.exp(_value(a, OR) - pool[None, :])
+            if OR:
+                slope = slope * _sigmoid(-a)
+        coefficient = tl.where(here & in_j[None, :], moved[None, :] * slope, 0.0)
+        total += tl.sum(coefficient, axis=0)
+        tl.store(at, coefficient, mask=here)
+    tl.store(parts + (k * (CP + 1) + y[None, :]) * HP + j[:, None], part)
+    tl.store(parts + (k * (CP + 1) + CP) * HP + j, total)
+    tl.store(deltas + k * CP + y, delta)
+    tl.store(losses + k, -tl.sum(tl.where(is_label, log_p, 0.0), axis=0))
+
+
+@triton.jit
+def feature_steps(Wt, A, starts, places, values, shrink, n_hidden, HP: tl.constexpr, E: tl.constexpr):
+    """Move the row of W of each feature by the vectors of the batch that have it."""
+    f = tl.program_id(0)
+    j = tl.arange(0, HP)
+    in_j = j < n_hidden
+    first = tl.load(starts + f)
+    n = (tl.load(starts + f + 1) - first).to(tl.int32)
+    at = Wt + f.to(tl.int64) * n_hidden + j
+    w = tl.load(at, mask=in_j, other=0.0)
+    total = tl.zeros_like(w)
+    for begin in range(0, n, E):
+        e = begin + tl.arange(0, E)
+        place = tl.load(places + first + e, mask=e < n, other=0)
+        value = tl.load(values + first + e, mask=e < n, other=0.0)
+        coefficient = tl.load(A + place[:, None] * HP + j[None, :], mask=(e < n)[:, None], other=0.0)
+        total += tl.sum(value[:, None] * coefficient, axis=0)
+    tl.store(at, w * shrink - total, mask=in_j)
+
+
+@triton.jit
+def outer_steps(
+    U, c, d, parts, deltas, n, shrink, n_hidden, n_classes, HP: tl.constexpr, CP: tl.constexpr, T: tl.constexpr
+):  # fmt: skip
+    """Move U and d (one program a class) and c (the last program) by what the sets of a batch told."""
+    y = tl.program_id(0)
+    j = tl.arange(0, HP)
+    in_j = j < n_hidden
+    source = parts + tl.where(y < n_classes, y, CP) * HP
+    total = tl.zeros([HP], U.dtype.element_ty)
+    told = tl.zeros([T], U.dtype.element_ty)
+    for begin in range(0, n, T):
+        k = begin + tl.arange(0, T)
+        at = source + k[:, None] * (CP + 1) * HP + j[None, :]
+        total += tl.sum(tl.load(at, mask=(k < n)[:, None], other=0.0), axis=0)
+        told += tl.load(deltas + k * CP + tl.minimum(y, CP - 1), mask=k < n, other=0.0)
+    if y < n_classes:
+        at = U + j * n_classes + y
+        tl.store(at, tl.load(at, mask=in_j, other=0.0) * shrink - total, mask=in_j)
+        tl.store(d + y, tl.load(d + y) - tl.sum(told, axis=0))
+    else:
+        tl.store(c + j, tl.load(c + j, mask=in_j, other=0.0) - total, mask=in_j)
