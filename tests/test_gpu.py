@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 torch = pytest.importorskip("torch", reason="the GPU engine needs torch")
 HAS_CUDA = torch.cuda.is_available()
@@ -12,10 +13,12 @@ if not HAS_CUDA:
 pytest.importorskip("triton", reason="the GPU engine's kernels need triton")
 
 from brute import CONSTRAINTS, POOLINGS, random_params  # noqa: E402
-from setrbm import draws  # noqa: E402
+from setrbm import Bags, ClassSetRBMCV, draws  # noqa: E402
 from setrbm.engines import get_engine, gpu  # noqa: E402
 from setrbm.engines.gpu import draws as torch_draws  # noqa: E402
-from setrbm.engines.protocol import Model, Spec  # noqa: E402
+from setrbm.engines.protocol import LabelledSets, Model, Spec  # noqa: E402
+from setrbm.estimators._choosing import fit_side_by_side  # noqa: E402
+from setrbm.training import initial_params  # noqa: E402
 from test_engines import GENERATIVE, N_FEATURES, N_HIDDEN, N_SETS, make_models, make_sets  # noqa: E402
 
 ENGINE = gpu.GpuEngine("cuda" if HAS_CUDA else "cpu")
@@ -77,6 +80,42 @@ def test_one_sparse_model_by_kernels_equals_reference(constraint, pooling, batch
     spec = Spec(constraint, pooling, batch_size=batch_size)
     session = assert_same(spec, make_models(1)[:2], [make_sets(0, True), make_sets(3, True)])
     assert all(isinstance(model, gpu.SparseModel) for model in session._alone)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_larger_problems_equal_the_cpu_engine(is_sparse):
+    # Several tiles of vectors, blocks of features and entries; parameters as training starts with them.
+    rng = np.random.default_rng(0)
+    sizes = np.array([40, 3, 17, 16, 1, 33])
+    X = (rng.random((sizes.sum(), 70)) < 0.4).astype(float)
+    bags = Bags(sparse.csr_array(X) if is_sparse else X, np.concatenate([[0], np.cumsum(sizes)]))
+    sets = LabelledSets(bags, np.array([0, 1, 2, 3, 4, 0]), np.ones(6))
+    spec = Spec("xor", "hard", batch_size=4 if is_sparse else 1)
+    models = [Model(initial_params(70, 20, 5, 0.3, 3, np.float64), 3, 0.5)]
+    results = []
+    for engine in (ENGINE, get_engine("cpu")):
+        placed, session = engine.place(sets, spec), engine.begin(spec, models, 1)
+        losses = [session.run([placed], [draws.order(3, epoch, np.arange(6))], epoch) for epoch in range(2)]
+        results.append([*losses, session.score([placed], [np.arange(6)]), *session.params(False)[0].arrays()])
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)
+
+
+def test_a_choice_over_folds_on_the_device_is_that_of_the_cpu(monkeypatch):
+    rng = np.random.default_rng(0)
+    parts = [(make_sets(seed).bags, rng.permutation(np.arange(N_SETS) % 2), None) for seed in (0, 1)]
+    monkeypatch.setattr(gpu, "ENGINE", ENGINE)
+    fitted = {}
+    for name in ("gpu", "cpu"):
+        fitted[name] = [
+            ClassSetRBMCV(5, learning_rate=(0.1, 0.3), init_scale=0.3, max_epochs=3, engine=name, random_state=seed)
+            for seed in (0, 1)
+        ]
+        assert fit_side_by_side(fitted[name], parts) == [None, None]
+    for one, other, part in zip(fitted["gpu"], fitted["cpu"], parts, strict=True):
+        assert one.best_params_ == other.best_params_
+        np.testing.assert_allclose(one.W_, other.W_, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(one.predict_proba(part[0]), other.predict_proba(part[0]), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("unit", ["rbm", "mlp", "logit"])

@@ -115,7 +115,7 @@ class ManyModels:
         shape = self._padded()
         numbers = largest * (2 * shape["HP"] + shape["FP"] if self.spec.generative else shape["HP"])
         at_once = max(int(SHARE * free_bytes(self.device) / (numbers * self.dtype.itemsize)), 1)
-        parts = -(-len(active) // at_once)
+        parts = max(-(-len(active) // at_once), 1)
         if parts > 1 and not self._told:
             self._told = True
             warnings.warn(

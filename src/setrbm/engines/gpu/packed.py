@@ -37,7 +37,8 @@ class Letters:
     @staticmethod
     def of(params: Params, dtype: Any, device: Any) -> Letters:
         """Copy parameters to a device."""
-        W, *others = (torch.tensor(array, dtype=dtype, device=device) for array in params.arrays())
+        # Kernels take rows to stand one after the other, whatever the order of the arrays given.
+        W, *others = (torch.tensor(array, dtype=dtype, device=device).contiguous() for array in params.arrays())
         return Letters(W.T.contiguous(), *others)
 
     def tensors(self) -> tuple[torch.Tensor, ...]:
