@@ -47,5 +47,8 @@ BARS = {
         "kernels", "miGraph kernel of Musk2: the loop from the definition ÷ ours, two cores", 100, at_most=False
     ),
     "kernel-cdist": Bar("kernels", "miGraph kernel of Musk2: one cdist a pair of sets ÷ ours", 10, at_most=False),
+    "gpu-elephant": Bar("gpu", "a step of 1,200 models, Elephant, XOR*, on one H200", 0.17, unit="ms"),
+    "gpu-musk2": Bar("gpu", "a step of 1,200 models, Musk2, XOR*, on one H200", 1.0, unit="ms"),
+    "gpu-large": Bar("gpu", "an epoch of 16,808 mail-like sets, 256 a step, GPU ÷ CPU engine", 0.1),
     "kernel-memory": Bar("kernels", "kernel of 3,000 mail-like sets, growth of memory beyond the input", 256, unit=MIB),
 }

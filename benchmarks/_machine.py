@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-PACKAGES = ("numpy", "numba", "scipy", "scikit-learn", "torch", "torchmil", "learnergy")
+PACKAGES = ("numpy", "numba", "scipy", "scikit-learn", "torch", "triton", "torchmil", "learnergy")
 
 
 def machine() -> str:

@@ -5,7 +5,7 @@ Needs the extra ``gpu``. The reasons are in ``docs/decisions/0004-many-models-on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
@@ -166,3 +166,30 @@ ENGINE = GpuEngine()
 def device_name() -> str:
     """Return the name of the graphics processor."""
     return str(torch.cuda.get_device_name()) if torch.cuda.is_available() else "no graphics processor"
+
+
+def copy_seconds(n_bytes: int, rounds: int) -> list[float]:
+    """Return how long the device takes to copy so many bytes: what memory-bound work is held against."""
+    source = torch.rand(n_bytes // 4, device="cuda")
+    target = torch.empty_like(source)
+    return _device_seconds(lambda: target.copy_(source), rounds)
+
+
+def product_seconds(n: int, rounds: int) -> list[float]:
+    """Return how long the device takes for a matrix product in full float32: what arithmetic is held against."""
+    left, right = torch.rand(n, n, device="cuda"), torch.rand(n, n, device="cuda")
+    return _device_seconds(lambda: torch.mm(left, right), rounds)
+
+
+def _device_seconds(work: Callable[[], Any], rounds: int, times: int = 20) -> list[float]:
+    """Return the mean seconds of some work in each round, by the device's own clock."""
+    seconds = []
+    for _ in range(rounds + 1):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+        begin.record()
+        for _ in range(times):
+            work()
+        end.record()
+        torch.cuda.synchronize()
+        seconds.append(begin.elapsed_time(end) / 1e3 / times)
+    return seconds[1:]

@@ -1,4 +1,4 @@
-"""One large model on sparse sets, in mini-batches: the entries of a whole epoch are sorted once, then four launches a step.
+"""One large model on sparse sets, in mini-batches: an epoch is dealt out once, then a step is four launches.
 
 The entries of a store are sorted by feature once. For an epoch they only need to be dealt to its batches, which keeps
 their order: then those of one feature in one batch stand together, and no step sorts anything.

@@ -1,7 +1,7 @@
 """Triton kernels for one large model on sparse sets: four launches a mini-batch, nothing written in between but sums.
 
-W is held transposed, a row a feature, as in ``packed``. No two programs write to one place, and every sum is made in one
-order, so that the same choices give the same bits.
+W is held transposed, a row a feature, as in ``packed``. No two programs write to one place, and every sum is made in
+one order, so that the same choices give the same bits.
 """
 
 from __future__ import annotations

@@ -1,0 +1,166 @@
+"""How fast is the GPU engine, and how near to what the device can do?
+
+Many small models: 1,200 ClassSetRBMs (50 folds x 24 settings, 100 hidden units) trained side by side on Elephant and on
+Musk2 (sets of the same shape where the data folder is not there), one set a step, float32; the time of a step is that
+of an epoch, by the engine's own call with everything it copies, divided by its steps. One large model: an epoch over
+mail-like sets in mini-batches of 256, beside the CPU engine on the same machine. Ceilings are measured in the same run:
+a large copy (bytes read and written), a copy that stays in the device's cache, and a large matrix product in float32
+without tensor cores. A step of the small models must read W twice and write it once; a hybrid one reads it three times.
+Needs a graphics processor; scripts/bench leaves it out unless it is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from _bars import SECONDS
+from _harness import Benchmark, interleave, require_agreement, wall
+from _machine import cores
+
+from setrbm import Bags, draws
+from setrbm.datasets import make_mail_like
+from setrbm.datasets.benchmarks import load_benchmark
+from setrbm.engines import get_engine
+from setrbm.engines.protocol import LabelledSets, Model, Spec
+from setrbm.scaling import Scaling
+from setrbm.training import initial_params
+
+MILLISECONDS, TERABYTES, TERAFLOPS = "ms", "TB/s", "TFLOP/s"
+N_MODELS, N_FOLDS, N_HIDDEN = 1200, 50, 100
+LEARNED = 0.72
+LARGE = (16_808, 160_372, 6)
+BATCH = 256
+SHAPES = {"elephant": (200, 1391, 230), "musk2": (102, 6598, 166)}
+VARIANTS = {
+    "XOR*": Spec("xor", "hard", dtype="float32"),
+    "XOR": Spec("xor", "soft", dtype="float32"),
+    "OR*": Spec("or", "hard", dtype="float32"),
+    "XOR* hybrid": Spec("xor", "hard", generative=True, dtype="float32"),
+    "OR hybrid": Spec("or", "soft", generative=True, dtype="float32"),
+}
+
+
+def sets_of(name: str) -> LabelledSets:
+    """Return a benchmark, scaled, in float32; where it is not here, sets of its shape."""
+    try:
+        bags, y = load_benchmark(name)
+    except FileNotFoundError:
+        n_sets, n_vectors, n_features = SHAPES[name]
+        rng = np.random.default_rng(0)
+        sizes = np.maximum(np.diff(np.linspace(0, n_vectors, n_sets + 1).astype(int)), 1)
+        bags = Bags(rng.random((sizes.sum(), n_features)), np.concatenate([[0], np.cumsum(sizes)]))
+        y = np.arange(n_sets) % 2
+    bags = Bags(bags.X.astype(np.float32), bags.offsets)
+    return LabelledSets(Scaling.fit(bags).apply(bags), np.asarray(y), np.ones(len(y)))
+
+
+def models_on(sets: LabelledSets, n_models: int) -> tuple[list[Model], list[np.ndarray]]:
+    """Return models and, for each, the sets it learns from: those of its fold."""
+    rng = np.random.default_rng(0)
+    n_sets, n_features = sets.bags.shape
+    folds = [np.sort(rng.permutation(n_sets)[: round(LEARNED * n_sets)]) for _ in range(N_FOLDS)]
+
+    def model(m: int) -> Model:
+        start = initial_params(n_features, N_HIDDEN, 2, (0.1, 0.3, 1.0)[m % 3], m % N_FOLDS, np.float32)
+        return Model(start, m % N_FOLDS, 0.03, 0.003, 0.001)
+
+    return [model(m) for m in range(n_models)], [folds[m % N_FOLDS] for m in range(n_models)]
+
+
+def epochs(engine: object, spec: Spec, sets: LabelledSets, n_models: int) -> Callable[[], np.ndarray]:
+    """Return what trains all models for one more epoch."""
+    models, folds = models_on(sets, n_models)
+    stores = [engine.place(LabelledSets(sets.bags, sets.y, sets.weight), spec) for _ in range(N_FOLDS)]
+    placed = [stores[m % N_FOLDS] for m in range(n_models)]
+    session, epoch = engine.begin(spec, models, cores()), iter(range(10**6))
+
+    def run() -> np.ndarray:
+        now = next(epoch)
+        orders = [draws.order(seed, now, folds[seed]) for seed in range(N_FOLDS)]
+        return session.run(placed, [orders[m % N_FOLDS] for m in range(n_models)], now)
+
+    return run
+
+
+def agree(spec: Spec, sets: LabelledSets, name: str) -> None:
+    losses = [epochs(get_engine(engine), spec, sets, N_FOLDS)() for engine in ("gpu", "cpu")]
+    require_agreement(f"the losses of GPU and CPU, {name}", float(np.abs(losses[0] / losses[1] - 1.0).max()), 1e-3)
+
+
+def small_models(bench: Benchmark) -> None:
+    for name in SHAPES:
+        sets = sets_of(name)
+        n_steps = round(LEARNED * len(sets.y))
+        sizes = (
+            f"{name}: {len(sets.y)} sets, {sets.bags.n_vectors:,} vectors, {sets.bags.shape[1]} features; "
+            f"{N_MODELS:,} models"
+        )
+        for variant, spec in VARIANTS.items():
+            agree(spec, sets, f"{variant} on {name}")
+            run = epochs(get_engine("gpu"), spec, sets, N_MODELS)
+            run()
+            steps = np.array([wall(run) for _ in range(bench.rounds)]) / n_steps
+            bar = f"gpu-{name}" if variant == "XOR*" else ""
+            bench.add(f"a step of all models, {variant}", 1e3 * steps, MILLISECONDS, bar, sizes=sizes)
+            if variant == "XOR*":
+                in_hand = N_MODELS * 4 * N_HIDDEN * sets.bags.shape[1]
+                bench.add("  W read twice and written once, per time", 3e-12 * in_hand / steps, TERABYTES, sizes=sizes)
+                work = 2 * 2 * N_MODELS * N_HIDDEN * sets.bags.shape[1] * sets.bags.sizes.mean()
+                bench.add("  products with W, per time", 1e-12 * work / steps, TERAFLOPS, sizes=sizes)
+
+
+def large_model(bench: Benchmark) -> None:
+    bags, y = make_mail_like(*LARGE, random_state=0)
+    sets = LabelledSets(bags, np.unique(y, return_inverse=True)[1], np.ones(len(y)))
+    sizes = f"mail-like: {len(y):,} sets, {bags.n_vectors:,} vectors, {bags.shape[1]:,} features; {BATCH} sets a step"
+    for variant in ("XOR*", "XOR"):
+        spec = Spec("xor", "hard" if variant == "XOR*" else "soft", batch_size=BATCH, dtype="float32")
+        start = initial_params(bags.shape[1], N_HIDDEN, LARGE[2], 0.1, 3, np.float32)
+
+        def contender(name: str, spec: Spec = spec, start: object = start) -> Callable[[], np.ndarray]:
+            engine = get_engine(name)
+            placed, session = engine.place(sets, spec), engine.begin(spec, [Model(start, 3, 0.5)], cores())
+            epoch = iter(range(10**6))
+            return lambda: session.run([placed], [draws.order(3, now := next(epoch), np.arange(len(y)))], now)
+
+        runs = {name: contender(name) for name in ("gpu", "cpu")}
+        losses = {name: run()[0] for name, run in runs.items()}
+        require_agreement(f"the losses of GPU and CPU, large {variant}", abs(losses["gpu"] / losses["cpu"] - 1), 0.01)
+        seconds = interleave({name: lambda run=run: wall(run) for name, run in runs.items()}, bench.rounds)
+        bar = "gpu-large" if variant == "XOR*" else ""
+        ratio = seconds["gpu"] / seconds["cpu"]
+        bench.add(f"an epoch on the GPU ÷ on the CPU, {variant}", ratio, bar=bar, threads=cores(), sizes=sizes)
+        for name, values in seconds.items():
+            bench.add(f"an epoch, {variant}, {name}", values, SECONDS, threads=cores(), sizes=sizes)
+
+
+def ceilings(bench: Benchmark) -> None:
+    from setrbm.engines.gpu import copy_seconds, device_name, product_seconds
+
+    device = device_name()
+    for what, n_bytes in (("a copy in memory, read and written", 2**32), ("a copy within the cache", 2**23)):
+        bench.add(what, 2e-12 * n_bytes / np.array(copy_seconds(n_bytes, bench.rounds)), TERABYTES, sizes=device)
+    n = 8192
+    bench.add(
+        f"a product of {n:,} x {n:,} in float32",
+        2e-12 * n**3 / np.array(product_seconds(n, bench.rounds)),
+        TERAFLOPS,
+        sizes=device,
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    bench = Benchmark(__file__, __doc__, argv)
+    try:
+        get_engine("gpu").begin(Spec(), models_on(sets_of("elephant"), 1)[0], 1)
+    except (ImportError, RuntimeError) as error:
+        raise SystemExit(f"  not run: {error}") from None
+    ceilings(bench)
+    small_models(bench)
+    large_model(bench)
+    bench.finish()
+
+
+if __name__ == "__main__":
+    main()
