@@ -6,6 +6,7 @@ import ast
 import csv
 import dataclasses
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import setrbm.cli
 from setrbm import Bags, ClassSetRBMCV, __version__, load
 from setrbm.cli import app
 from setrbm.datasets.files import read_bags, read_sets, write_csv
+from setrbm.evaluation.results import read as read_results
 
 QUICK = ("--epochs", "12", "--hidden", "4", "--learning-rate", "0.1", "--engine", "reference")
 
@@ -578,3 +580,55 @@ def test_the_demo_without_matplotlib_says_how_to_get_it_and_goes_on(quick_demo, 
     assert result.exit_code == 0
     assert "pip install 'setrbm[plot]'" in result.stderr
     assert not (tmp_path / "musk1.png").exists()
+
+
+# --- reproduce ---
+
+
+def reproduce(folder, *arguments):
+    return run("reproduce", "table1", "--quick", "-d", "musk1", "-o", folder, "--folds", 3, "--quiet", *arguments)
+
+
+def test_reproduce_makes_the_table_its_page_and_goes_on_from_what_is_there(tmp_path):
+    first = reproduce(tmp_path / "out", "-m", "svm-max", "-m", "Pooled SVM")
+    assert first.exit_code == 0, first.stderr
+    assert re.search(r"SVM-max +[0-9.]+ ", first.stdout)
+    rows = read_results(tmp_path / "out" / "table1.csv")
+    assert {(row.system, row.fold) for row in rows} == {(s, f) for s in ("SVM-max", "Pooled SVM") for f in range(3)}
+    files = sorted(path.name for path in (tmp_path / "out").iterdir() if not path.name.endswith(".lock"))
+    assert files == ["images", "reproduction.md", "table1-runs.json", "table1.csv", "table1.html", "table1.tex"]
+    again = reproduce(tmp_path / "out", "-m", "svm-max", "-m", "Pooled SVM")
+    assert again.exit_code == 0
+    assert [row.key for row in read_results(tmp_path / "out" / "table1.csv")] == [row.key for row in rows]
+    assert len(json.loads((tmp_path / "out" / "table1-runs.json").read_text())) == 1
+
+
+def test_reproduce_names_the_nearest_rows_and_data_sets(tmp_path):
+    for arguments, message in (
+        (("-m", "SVM-maxx"), "The nearest: SVM-max"),
+        (("-d", "musk3"), "musk"),
+        (("-d", "musk1", "--folds", "100"), "at least as many sets as there are folds, 100"),
+    ):
+        result = run("reproduce", "table1", "--quick", "-o", tmp_path / "out", "-m", "SVM-max", *arguments)
+        assert result.exit_code in (1, 2)
+        assert message in result.stderr
+    assert not (tmp_path / "out" / "table1.csv").exists()
+
+
+def test_reproduce_refuses_results_of_another_version(tmp_path):
+    (tmp_path / "table1.csv").write_text("some,other,file\n")
+    result = reproduce(tmp_path, "-m", "SVM-max")
+    assert result.exit_code == 1
+    assert "must be a results file" in result.stderr
+    assert (tmp_path / "table1.csv").read_text() == "some,other,file\n"
+
+
+def test_a_failed_fold_is_told_and_the_exit_code_says_so(tmp_path, monkeypatch):
+    def fail(*_):
+        raise ValueError("no luck")
+
+    monkeypatch.setattr("setrbm.evaluation.runner.fit_and_judge", fail)
+    result = reproduce(tmp_path, "-m", "SVM-max", "--jobs", 1)
+    assert result.exit_code == 1
+    assert "Failed: SVM-max on musk1, repetition 1, fold 1: ValueError: no luck" in result.stderr
+    assert "3 folds failed; the same command tries them again." in result.stderr

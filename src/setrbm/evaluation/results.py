@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
@@ -126,6 +127,27 @@ class Writer:
             file.write(_lines(rows))
             file.flush()
             os.fsync(file.fileno())
+
+
+@contextmanager
+def only_writer(path: Path) -> Iterator[None]:
+    """Keep other processes from writing to a results file; the system lets go of it when a process is killed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_name(path.name + ".lock").open("w") as file:
+        try:
+            import fcntl
+        except ImportError:
+            # This system has no such locks.
+            yield
+            return
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(
+                f"{path} must have one writer at a time. Another run is writing to it: wait for it, or write to "
+                "another folder."
+            ) from None
+        yield
 
 
 def write(path: Path, rows: Iterable[Fold]) -> None:

@@ -123,24 +123,23 @@ def run(plan: Plan, path: Path, report: Callable[[Progress], None] | None = None
 
     Ctrl-C is raised as always; what is finished stays, and the next run goes on from there.
     """
-    begin = time.perf_counter()
-    known = {row.key: row for row in results.read(path)}
-    tasks = [_task(plan, system, dataset, known, path) for dataset in plan.datasets for system in plan.systems]
-    writer = results.Writer(path)
-    outcome = Outcome([])
-    clock = _Clock(tasks, plan.n_jobs)
-    for task in tasks:
-        for done in _finished(task):
-            if isinstance(done, Failure):
-                outcome.failures.append(done)
-            else:
-                writer.add([done])
-                outcome.n_done += 1
-            clock.note(task, done)
-            if report is not None:
-                report(clock.progress(task))
-    rows = results.read(path)
-    results.write(path, rows)
+    begin, outcome = time.perf_counter(), Outcome([])
+    with results.only_writer(path):
+        known = {row.key: row for row in results.read(path)}
+        tasks = [_task(plan, system, dataset, known, path) for dataset in plan.datasets for system in plan.systems]
+        writer, clock = results.Writer(path), _Clock(tasks, plan.n_jobs)
+        for task in tasks:
+            for done in _finished(task):
+                if isinstance(done, Failure):
+                    outcome.failures.append(done)
+                else:
+                    writer.add([done])
+                    outcome.n_done += 1
+                clock.note(task, done)
+                if report is not None:
+                    report(clock.progress(task))
+        rows = results.read(path)
+        results.write(path, rows)
     names = {system.name for system in plan.systems}
     outcome.rows = [row for row in sorted(rows) if row.system in names and row.dataset in plan.datasets]
     outcome.seconds = time.perf_counter() - begin

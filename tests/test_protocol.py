@@ -1,0 +1,176 @@
+import json
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from setrbm import Bags, ClassSetRBMCV
+from setrbm.estimators import SetSVCCV
+from setrbm.evaluation.protocol import (
+    Trial,
+    chosen_settings,
+    fit_and_judge,
+    fit_and_judge_side_by_side,
+    repeated_folds,
+    settings_digest,
+    system_seed,
+)
+
+
+def sets(n_sets=30, seed=0):
+    """Sets with one vector that tells the class; every value occurs once, so a set is known by its values."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 5, n_sets)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    X, y = rng.random((offsets[-1], 3)), np.arange(n_sets) % 2
+    X[offsets[:-1], 0] += 2.0 * y
+    return Bags(X, offsets), y
+
+
+class Memory(ClassifierMixin, BaseEstimator):
+    """Remembers everything it is shown, and answers right where it has seen a set before; else it says 0."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.known_ = {vector.tobytes(): label for one, label in zip(X, y, strict=True) for vector in one}
+        self.seen_ = {"fit": list(X)}
+        return self
+
+    def predict(self, X):
+        self.met_ = [one for one in X if any(vector.tobytes() in self.known_ for vector in one)]
+        return np.array([self.known_.get(one[0].tobytes(), 0) for one in X])
+
+
+def trial(bags, y, system="a system"):
+    return Trial(system, "a set of sets", bags, y, 7, "digest", "cpu")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_folds_part_the_sets_with_their_mixture_of_classes(seed):
+    y = np.array([0] * 30 + [1] * 20)
+    splits = repeated_folds(y, folds=10, repeats=3, seed=seed)
+    assert len(splits) == 30
+    for repeat in range(3):
+        mine = [split for split in splits if split.repeat == repeat]
+        assert sorted(np.concatenate([split.test for split in mine]).tolist()) == list(range(50))
+        for split in mine:
+            assert sorted(np.concatenate([split.train, split.test]).tolist()) == list(range(50))
+            assert y[split.test].tolist() == [0] * 3 + [1] * 2
+    assert any(splits[0].test != splits[10].test)
+
+
+def test_fewer_sets_than_folds_are_refused():
+    with pytest.raises(ValueError, match="at least as many sets as there are folds, 10. Got 9 of class b"):
+        repeated_folds(["a"] * 20 + ["b"] * 9)
+
+
+def test_a_system_that_remembers_everything_gains_nothing():
+    bags, y = sets()
+    for split in repeated_folds(y, folds=5, repeats=2):
+        memory = Memory()
+        row = fit_and_judge(trial(bags, y), memory, split)
+        # It never met a vector of a test set, and is right only where it would be without having learned.
+        assert memory.met_ == []
+        assert row.n_right == (y[split.test] == 0).sum()
+        shown = {vector.tobytes() for one in memory.seen_["fit"] for vector in one}
+        hidden = {vector.tobytes() for k in split.test for vector in bags[int(k)]}
+        assert not shown & hidden
+    # It would be caught: shown the test sets, it is always right.
+    assert (Memory().fit(bags, y).predict(bags) == y).all()
+
+
+def test_no_set_is_ever_split():
+    bags, y = sets()
+    whole = {one.tobytes() for one in bags}
+    for split in repeated_folds(y, folds=5, repeats=1):
+        memory = Memory()
+        fit_and_judge(trial(bags, y), memory, split)
+        assert {one.tobytes() for one in memory.seen_["fit"]} <= whole
+        assert len(memory.seen_["fit"]) == len(split.train)
+
+
+def test_labels_of_the_test_part_change_nothing_that_is_fitted():
+    bags, y = sets()
+    split = repeated_folds(y, folds=5, repeats=1)[0]
+    turned = y.copy()
+    turned[split.test] = 1 - turned[split.test]
+    models = [ClassSetRBMCV(4, learning_rate=(0.1, 0.3), max_epochs=5, random_state=0) for _ in range(2)]
+    rows = [fit_and_judge(trial(bags, t), model, split) for t, model in zip((y, turned), models, strict=True)]
+    np.testing.assert_array_equal(models[0].W_, models[1].W_)
+    assert rows[0].chosen == rows[1].chosen
+    assert rows[0].n_right == rows[0].n_test - rows[1].n_right
+
+
+def test_test_sets_change_nothing_that_is_fitted():
+    bags, y = sets()
+    split = repeated_folds(y, folds=5, repeats=1)[0]
+    X = bags.X.copy()
+    for k in split.test:
+        X[bags.offsets[k] : bags.offsets[k + 1]] *= 1e6
+    models = [ClassSetRBMCV(4, learning_rate=0.1, max_epochs=5, random_state=0) for _ in range(2)]
+    for one, model in zip((bags, Bags(X, bags.offsets)), models, strict=True):
+        fit_and_judge(trial(one, y), model, split)
+    np.testing.assert_array_equal(models[0].W_, models[1].W_)
+    np.testing.assert_array_equal(models[0].scale_factor_, models[1].scale_factor_)
+
+
+def test_folds_trained_side_by_side_are_those_trained_alone():
+    bags, y = sets()
+    splits = repeated_folds(y, folds=5, repeats=1)
+
+    def make(split):
+        seed = system_seed(3, split)
+        return ClassSetRBMCV(4, learning_rate=(0.1, 0.3), init_scale=0.3, max_epochs=6, random_state=seed)
+
+    alone = [fit_and_judge(trial(bags, y), make(split), split) for split in splits]
+    together = fit_and_judge_side_by_side(trial(bags, y), [make(split) for split in splits], splits)
+    for one, other in zip(alone, together, strict=True):
+        assert (one.key, one.n_right, one.log_loss, one.chosen) == (
+            other.key, other.n_right, other.log_loss, other.chosen
+        )  # fmt: skip
+
+
+def test_a_fault_in_one_of_many_leaves_the_others(monkeypatch):
+    bags, y = sets()
+    splits = repeated_folds(y, folds=5, repeats=1)
+    models = [ClassSetRBMCV(4, learning_rate=0.1, max_epochs=3, random_state=0) for _ in splits]
+    one = trial(bags, y)
+
+    def shown(self, split):
+        return bags[split.train], (y if split.fold else 0 * y)[split.train]
+
+    monkeypatch.setattr(Trial, "shown", shown)
+    done = fit_and_judge_side_by_side(one, models, splits)
+    assert isinstance(done[0], ValueError)
+    assert "at least two classes" in str(done[0])
+    assert not hasattr(models[0], "W_")
+    assert all(row.n_test == 6 for row in done[1:])
+
+
+def test_the_digest_follows_what_decides_a_result_and_nothing_else():
+    bags, y = sets()
+
+    def digest(model, bags=bags, y=y, folds=5, repeats=2, seed=0):
+        return settings_digest(model, bags, y, folds, repeats, seed)
+
+    base = digest(ClassSetRBMCV())
+    assert digest(ClassSetRBMCV(random_state=3, n_jobs=2, verbose=1, engine="reference")) == base
+    others = [
+        digest(ClassSetRBMCV(learning_rate=(0.1,))),
+        digest(ClassSetRBMCV(max_epochs=10)),
+        digest(SetSVCCV()),
+        digest(ClassSetRBMCV(), y=1 - y),
+        digest(ClassSetRBMCV(), bags=Bags(bags.X + 1.0, bags.offsets)),
+        digest(ClassSetRBMCV(), folds=4),
+        digest(ClassSetRBMCV(), repeats=1),
+        digest(ClassSetRBMCV(), seed=1),
+    ]
+    assert len({base, *others}) == 9
+
+
+def test_what_was_chosen_is_written_down():
+    bags, y = sets()
+    model = SetSVCCV(C=(1.0, 2.0), gamma_factors=(1.0,), random_state=0).fit(bags, y)
+    chosen = json.loads(chosen_settings(model))
+    assert chosen["C"] == model.C_
+    assert set(chosen) == {"C", "gamma", "threshold"}

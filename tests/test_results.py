@@ -1,0 +1,85 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from made_rows import row
+from setrbm.evaluation import results
+from setrbm.evaluation.results import Writer, only_writer, read, write
+
+
+def rows(n=3):
+    return [row("SVM-max", "musk1", 0, fold, fold, chosen='{"a": "x, \\"y\\""}') for fold in range(n)]
+
+
+def test_rows_survive_a_file(tmp_path):
+    path = tmp_path / "new" / "table.csv"
+    writer = Writer(path)
+    for one in rows():
+        writer.add([one])
+    assert read(path) == rows()
+    assert read(path)[2].accuracy == 0.1
+    assert read(tmp_path / "none.csv") == []
+
+
+def test_half_a_line_is_what_a_kill_leaves_and_is_cut_off(tmp_path):
+    path = tmp_path / "table.csv"
+    Writer(path).add(rows())
+    whole = path.read_bytes()
+    for end in range(len(whole)):
+        path.write_bytes(whole[:end])
+        kept = read(path)
+        assert kept == rows()[: len(kept)]
+        Writer(path).add(rows()[len(kept) :])
+        assert read(path) == rows(), end
+
+
+def test_a_file_is_replaced_in_one_step_and_in_order(tmp_path):
+    path = tmp_path / "table.csv"
+    write(path, reversed(rows()))
+    assert read(path) == rows()
+    assert os.listdir(tmp_path) == ["table.csv"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text.replace("n_right", "right"), "must be a results file with the columns format, dataset"),
+        (lambda text: text.replace("\n1,", "\n2,"), "must be in results format 1. Got format '2' in line 2"),
+        (lambda text: text.replace(",cpu,", ","), "must have 13 columns. Got 12 in line 2"),
+        (lambda text: text.replace(",20,", ",many,"), "Line 2 of .* must hold numbers where they belong"),
+        (lambda text: "not a table\n", "must be a results file"),
+    ],
+)
+def test_files_of_another_kind_or_version_are_refused(tmp_path, change, message):
+    path = tmp_path / "table.csv"
+    write(path, rows())
+    changed = change(path.read_text())
+    path.write_text(changed)
+    for attempt in (read, Writer):
+        with pytest.raises(ValueError, match=message):
+            attempt(path)
+    assert path.read_text() == changed
+
+
+def test_two_processes_do_not_write_to_one_file(tmp_path):
+    path = tmp_path / "table.csv"
+    code = (
+        "import sys; from pathlib import Path; from setrbm.evaluation.results import only_writer\n"
+        "with only_writer(Path(sys.argv[1])): print('in')"
+    )
+
+    def other():
+        return subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True)
+
+    with only_writer(path):
+        held = other()
+    assert held.returncode != 0
+    assert "must have one writer at a time" in held.stderr
+    assert other().stdout == "in\n"
+
+
+def test_the_format_is_named_on_every_line(tmp_path):
+    write(tmp_path / "t.csv", rows())
+    assert all(line.startswith(f"{results.FORMAT},") for line in (tmp_path / "t.csv").read_text().splitlines()[1:])

@@ -1,0 +1,178 @@
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from setrbm import Bags
+from setrbm.evaluation import results
+from setrbm.evaluation.paper import SYSTEMS as PAPER_SYSTEMS
+from setrbm.evaluation.runner import Plan, add_run, run
+from setrbm.evaluation.systems import ALL, SYSTEMS, System, find_system
+
+
+class Mean(ClassifierMixin, BaseEstimator):
+    """Says 1 where the mean of a set is above that of the training sets; its seed decides ties, and it can fail."""
+
+    def __init__(self, random_state=0, fail_in=(), pause=0.0):
+        self.random_state = random_state
+        self.fail_in = fail_in
+        self.pause = pause
+
+    def fit(self, X, y):
+        time.sleep(self.pause)
+        if len(X) in self.fail_in:
+            raise ValueError("I cannot learn from so many sets.")
+        self.classes_ = np.unique(y)
+        self.at_ = np.mean([one.mean() for one in X])
+        self.best_params_ = {"at": float(self.at_), "seed": self.random_state}
+        return self
+
+    def predict_proba(self, X):
+        p = 1.0 / (1.0 + np.exp([self.at_ - one.mean() for one in X]))
+        return np.column_stack([1.0 - p, p])
+
+    def predict(self, X):
+        return self.predict_proba(X).argmax(axis=1)
+
+
+def load(name):
+    rng = np.random.default_rng(len(name))
+    sizes = rng.integers(1, 4, 23)
+    y = np.arange(23) % 2
+    X = rng.random((sizes.sum(), 2)) + np.repeat(y, sizes)[:, np.newaxis]
+    return Bags(X, np.concatenate([[0], np.cumsum(sizes)])), y
+
+
+def system(name="Mean", **settings):
+    return System(name, lambda seed, quick, engine, n_jobs: Mean(seed, **settings))
+
+
+def plan(*systems, **changes):
+    return Plan(**{"systems": systems or (system(),), "datasets": ("one", "other"), "load": load, "folds": 5} | changes)
+
+
+def without_time(rows):
+    return [dataclasses.replace(row, seconds=0.0) for row in sorted(rows)]
+
+
+def test_every_fold_of_every_data_set_is_done_and_kept(tmp_path):
+    path, seen = tmp_path / "table.csv", []
+    outcome = run(plan(repeats=2), path, seen.append)
+    assert len(outcome.rows) == outcome.n_done == 20
+    assert results.read(path) == outcome.rows == sorted(outcome.rows)
+    assert [progress.n_done for progress in seen] == list(range(1, 21))
+    assert seen[-1].seconds_left == 0.0
+    assert {(row.dataset, row.repeat, row.fold) for row in outcome.rows} == {
+        (d, r, f) for d in ("one", "other") for r in range(2) for f in range(5)
+    }
+    # Each test fold is held against its own labels: they part the sets.
+    assert all(sum(row.n_test for row in outcome.rows if (row.dataset, row.repeat) == ("one", r)) == 23 for r in (0, 1))
+
+
+def test_what_is_there_is_not_done_again(tmp_path):
+    path = tmp_path / "table.csv"
+    whole = run(plan(), path)
+    before = path.read_bytes()
+    again = run(plan(), path)
+    assert again.n_done == 0
+    assert again.rows == whole.rows
+    assert path.read_bytes() == before
+
+
+def test_a_run_in_parts_is_the_run_in_one(tmp_path):
+    whole = run(plan(n_jobs=2), tmp_path / "whole.csv")
+    path = tmp_path / "parts.csv"
+    results.write(path, whole.rows[3:9])
+    parts = run(plan(), path)
+    assert parts.n_done == len(whole.rows) - 6
+    assert without_time(parts.rows) == without_time(whole.rows)
+
+
+def test_another_seed_or_setting_does_not_overwrite(tmp_path):
+    path = tmp_path / "table.csv"
+    run(plan(), path)
+    before = path.read_bytes()
+    for other in (plan(seed=1), plan(system(pause=0.001)), plan(repeats=3)):
+        with pytest.raises(ValueError, match="must hold results of the same settings, data and splits. Got others for"):
+            run(other, path)
+    assert path.read_bytes() == before
+
+
+def test_a_failed_fold_is_reported_and_tried_again(tmp_path):
+    path = tmp_path / "table.csv"
+    # 23 sets in five folds: training parts of 18 and of 19.
+    outcome = run(plan(system(fail_in=(19,)), datasets=("one",), repeats=1), path)
+    assert len(outcome.failures) + outcome.n_done == 5
+    assert outcome.failures
+    assert outcome.n_done
+    assert outcome.failures[0].message == "ValueError: I cannot learn from so many sets."
+    again = run(plan(system(fail_in=(19,)), datasets=("one",), repeats=1), path)
+    assert (again.n_done, len(again.failures)) == (0, len(outcome.failures))
+
+
+def test_all_systems_see_the_same_splits_and_seeds(tmp_path):
+    outcome = run(plan(system("a"), system("b"), repeats=1), tmp_path / "table.csv")
+    a, b = ([row for row in outcome.rows if row.system == name] for name in "ab")
+    assert without_time(dataclasses.replace(row, system="b") for row in a) == without_time(b)
+
+
+SLOW = """
+import sys; from pathlib import Path
+sys.path.insert(0, {tests!r})
+from test_runner import plan, system, run
+run(plan(system(pause=0.15), repeats=1, n_jobs=2), Path(sys.argv[1]))
+"""
+
+
+def test_after_kill_9_it_goes_on_and_ends_as_if_nothing_had_been(tmp_path):
+    path, code = tmp_path / "table.csv", SLOW.format(tests=str(Path(__file__).parent))
+    process = subprocess.Popen([sys.executable, "-c", code, str(path)], start_new_session=True)
+    deadline = time.monotonic() + 120
+    while len(results.read(path)) < 3 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    killed_with = len(results.read(path))
+    assert 3 <= killed_with < 10
+    rest = run(plan(system(pause=0.15), repeats=1), path)
+    assert rest.n_done == 10 - killed_with
+    whole = run(plan(system(pause=0.15), repeats=1), tmp_path / "whole.csv")
+    assert without_time(rest.rows) == without_time(whole.rows)
+
+
+def test_how_it_was_made_is_written_beside_the_results(tmp_path):
+    import json
+
+    one = plan()
+    outcome = run(one, tmp_path / "table.csv")
+    for command in ("first", "second"):
+        add_run(tmp_path / "runs.json", one, command, outcome)
+    runs = json.loads((tmp_path / "runs.json").read_text())
+    assert [entry["command"] for entry in runs] == ["first", "second"]
+    assert runs[0]["systems"] == ["Mean"]
+    assert runs[0]["seconds"] == round(outcome.seconds, 1)
+    assert "numpy" in runs[0]["versions"]
+
+
+def test_every_row_of_the_paper_has_a_system():
+    assert set(PAPER_SYSTEMS) <= set(SYSTEMS)
+    assert set(ALL) == set(SYSTEMS)
+    for quick in (False, True):
+        for one in SYSTEMS.values():
+            if one.library != "torchmil":
+                assert hasattr(one.make(0, quick, "cpu", 1), "fit")
+
+
+def test_a_row_is_found_however_it_is_written_and_else_the_nearest_are_named():
+    assert find_system("svm-MIGRAPH").name == "SVM-miGraph"
+    with pytest.raises(ValueError, match=r"Got 'ClassSetRBM XR\*'. The nearest: ClassSetRBM XOR\*"):
+        find_system("ClassSetRBM XR*")
+    with pytest.raises(ValueError, match="There are: ClassSetRBM XOR"):
+        find_system("zzzzzz")
