@@ -13,7 +13,12 @@ if not HAS_CUDA:
 pytest.importorskip("triton", reason="the GPU engine's kernels need triton")
 
 from brute import CONSTRAINTS, POOLINGS, random_params  # noqa: E402
-from setrbm import Bags, ClassSetRBMCV, draws  # noqa: E402
+from setrbm import (  # noqa: E402
+    Bags,
+    ClassSetRBMCV,
+    draws,
+    engines,
+)
 from setrbm.engines import get_engine, gpu  # noqa: E402
 from setrbm.engines.gpu import draws as torch_draws  # noqa: E402
 from setrbm.engines.protocol import LabelledSets, Model, Spec  # noqa: E402
@@ -198,3 +203,21 @@ def test_faults_of_the_device_are_explained():
         raise RuntimeError("CUDA error: unspecified launch failure\nmore")
     with pytest.raises(RuntimeError, match="^something else$"), gpu.faults_explained():
         raise RuntimeError("something else")
+
+
+def test_auto_takes_the_gpu_only_where_it_is_there_and_pays(monkeypatch):
+    dense, bags = make_sets(0), make_sets(0, True).bags
+    thin = LabelledSets(bags, dense.y, dense.weight)
+    assert not engines.pays_on_gpu(Spec(), 99, [dense])
+    assert engines.pays_on_gpu(Spec(), 100, [dense])
+    assert not engines.pays_on_gpu(Spec(batch_size=2), 100, [dense])
+    assert not engines.pays_on_gpu(Spec(batch_size=64), 1, [thin])
+    monkeypatch.setattr(engines, "MANY_ENTRIES", 1)
+    assert engines.pays_on_gpu(Spec(batch_size=64), 1, [thin])
+    assert not engines.pays_on_gpu(Spec(batch_size=64, generative=True), 1, [thin])
+    monkeypatch.setattr(engines, "_has_gpu", lambda: True)
+    assert engines.suited_engine("auto", Spec(), 100, [dense]).name == "gpu"
+    assert engines.suited_engine("auto", Spec(), 10, [dense]).name == "cpu"
+    assert engines.suited_engine("reference", Spec(), 100, [dense]).name == "reference"
+    monkeypatch.setattr(engines, "_has_gpu", lambda: False)
+    assert engines.suited_engine("auto", Spec(), 100, [dense]).name == "cpu"

@@ -114,6 +114,9 @@ JobsOption = Annotated[
 EngineOption = Annotated[
     str,
     typer.Option(
-        "--engine", metavar="NAME", help="What does the arithmetic: auto, cpu or reference.", rich_help_panel=TRAINING
+        "--engine",
+        metavar="NAME",
+        help="What does the arithmetic: auto, cpu, gpu or reference.",
+        rich_help_panel=TRAINING,
     ),
 ]

@@ -16,8 +16,8 @@ from setrbm import draws
 from setrbm._types import Floats, Integers
 from setrbm.bags import Bags
 from setrbm.energy import Params
-from setrbm.engines import get_engine
-from setrbm.engines.protocol import Engine, LabelledSets, Model, Spec
+from setrbm.engines import get_engine, suited_engine
+from setrbm.engines.protocol import LabelledSets, Model, Spec
 from setrbm.estimators._base import BaseSetClassifier
 from setrbm.estimators._checks import check_settings, choices_of
 from setrbm.estimators._inputs import as_codes, as_threads, as_weights, unchanged_on_error
@@ -166,18 +166,19 @@ def train_side_by_side(
     return supervised(
         estimator,
         schedule,
-        lambda engine, n_jobs, report: train(
-            engine, spec, models, sets, learned_from, watched, schedule, n_jobs, report, epochs
+        lambda n_jobs, report: train(
+            suited_engine(estimator.engine, spec, len(models), sets),
+            spec, models, sets, learned_from, watched, schedule, n_jobs, report, epochs,
         ),
-    )
+    )  # fmt: skip
 
 
 def supervised(
-    estimator: BaseSetClassifier, schedule: Schedule, work: Callable[[Engine, int, Report | None], list[Outcome]]
+    estimator: BaseSetClassifier, schedule: Schedule, work: Callable[[int, Report | None], list[Outcome]]
 ) -> list[Outcome]:
-    """Run a training with the estimator's engine, threads and progress; say so if it was interrupted."""
+    """Run a training with the estimator's threads and progress; say so if it was interrupted."""
     report = progress_report.get() or progress_printer(estimator.verbose, type(estimator).__name__)
-    outcomes = work(get_engine(estimator.engine), as_threads(estimator.n_jobs), report)
+    outcomes = work(as_threads(estimator.n_jobs), report)
     if any(outcome.interrupted for outcome in outcomes):
         if not any(outcome.history["loss"] for outcome in outcomes):
             # Nothing was learned that could be kept.
@@ -373,8 +374,8 @@ class Trainable(BaseSetClassifier):
             outcome = supervised(
                 self,
                 schedule,
-                lambda engine, n_jobs, report: train_stream(
-                    engine, spec, models, stream, fraction, schedule, n_jobs, report
+                lambda n_jobs, report: train_stream(
+                    get_engine(self.engine), spec, models, stream, fraction, schedule, n_jobs, report
                 ),
             )[0]
             refuse_divergence(self, outcome)

@@ -58,7 +58,7 @@ class ClassSetRBM(Trainable, BaseSetRBM):
         "auto" brings each feature to [0, 1] (dense data), or divides it by its largest absolute value (sparse), as
         measured on the training vectors, and clips later values.
     class_weight : dict, "balanced" or None
-    engine : {"auto", "cpu", "reference"}
+    engine : {"auto", "cpu", "gpu", "reference"}
     n_jobs : int or None
         Threads. None means all cores, and one inside a parallel worker. The result does not depend on it.
     warm_start : bool

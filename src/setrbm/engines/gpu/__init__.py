@@ -163,6 +163,11 @@ def _first_line(fault: Exception) -> str:
 ENGINE = GpuEngine()
 
 
+def is_available() -> bool:
+    """Return whether torch can use a graphics processor here."""
+    return bool(torch.cuda.is_available())
+
+
 def device_name() -> str:
     """Return the name of the graphics processor."""
     return str(torch.cuda.get_device_name()) if torch.cuda.is_available() else "no graphics processor"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
@@ -78,8 +79,8 @@ class _Epoch:
 
 def _dealt(store: Store, entries: _ByFeature, order: Integers, size: int) -> _Epoch:
     """Deal the entries of a store to the batches of an epoch."""
-    assert isinstance(store.rows, SparseRows)
-    device, n_features = store.labels.device, store.rows.n_features
+    stored = cast(SparseRows, store.rows)
+    device, n_features = store.labels.device, stored.n_features
     on_device = torch.from_numpy(order).to(device)
     lengths = store.offsets[on_device + 1] - store.offsets[on_device]
     ends = ends_of(lengths)
@@ -88,7 +89,7 @@ def _dealt(store: Store, entries: _ByFeature, order: Integers, size: int) -> _Ep
     rows = spans(store.offsets[on_device], lengths, ends, n_rows)
     batches = torch.arange(len(order), device=device) // size
     batch_of = torch.repeat_interleave(batches, lengths, output_size=n_rows)
-    n_all = len(store.rows.starts) - 1
+    n_all = len(stored.starts) - 1
     # Vectors that are not in the order belong to a batch behind the last.
     key = torch.full((n_all,), n_batches, dtype=torch.int16 if n_batches < 2**15 else torch.int32, device=device)
     key[rows] = batch_of.to(key.dtype)
@@ -110,9 +111,8 @@ class SparseModel(PackedModel):
 
     def run(self, store: Store, order: Integers, epoch: int) -> float:
         """Train on the sets in this order and return the mean loss."""
-        assert isinstance(store.rows, SparseRows)
         if self._entries is None or self._entries[0] is not store:
-            self._entries = (store, _ByFeature.of(store.rows))
+            self._entries = (store, _ByFeature.of(cast(SparseRows, store.rows)))
         dealt = _dealt(store, self._entries[1], order, self.spec.batch_size)
         losses = torch.empty(len(order), dtype=self.now.c.dtype, device=self.device)
         for batch in range(-(-len(order) // self.spec.batch_size)):
@@ -124,7 +124,7 @@ class SparseModel(PackedModel):
     def _kernel_step(self, store: Store, epoch: _Epoch, batch: int, losses: torch.Tensor) -> None:
         from setrbm.engines.gpu import sparse_kernels as kernels
 
-        assert isinstance(store.rows, SparseRows)
+        stored = cast(SparseRows, store.rows)
         p, size = self.now, self.spec.batch_size
         n_features, n_hidden = p.Wt.shape
         n_classes = len(p.d)
@@ -136,7 +136,7 @@ class SparseModel(PackedModel):
         rate, shrink = self.model.learning_rate / n, self.model.shrink(self.spec)
         variant = {"OR": self.spec.constraint == "or", "HARD": self.spec.pooling == "hard"}
         kernels.vector_activations[(to_row - from_row,)](
-            p.Wt, p.c, store.rows.values, store.rows.columns, store.rows.starts, epoch.rows[from_row:], A, n_hidden,
+            p.Wt, p.c, stored.values, stored.columns, stored.starts, epoch.rows[from_row:], A, n_hidden,
             HP=HP, E=ENTRIES, num_warps=4,
         )  # fmt: skip
         kernels.set_steps[(n,)](
