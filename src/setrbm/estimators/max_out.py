@@ -119,8 +119,10 @@ init_scale, scale, class_weight, engine, n_jobs, warm_start, random_state, verbo
 class MaxOutClassifierCV(_MaxOut, Choosing):
     """MaxOutClassifier that chooses its settings on held-out training sets.
 
-    Which vector judges a set changes by leaps during training, and the epoch that did best on a few held-out sets is
-    mostly luck. So all candidates train to the end by default, and the number of epochs is no choice.
+    The chosen model is kept as it was at its best epoch, as in the paper: which vector judges a set changes by leaps
+    during training, so that the same number of epochs on other sets need not end as well. For logistic regression
+    ``early_stopping=False`` with ``refit=True`` did better in cross-validation within training folds of Musk1 (79.9
+    against 75.4 %), for perceptrons worse (76.8 against 80.3).
 
     Parameters
     ----------
@@ -154,7 +156,7 @@ random_state, verbose : as for ClassSetRBMCV
         n_hidden: Any = 100,
         learning_rate: Any = (0.01, 0.03, 0.1, 0.3),
         max_epochs: int = 300,
-        early_stopping: bool = False,
+        early_stopping: bool = True,
         validation_fraction: float = 0.2,
         patience: int | None = 50,
         stopping: Criterion = "likelihood",
@@ -163,7 +165,7 @@ random_state, verbose : as for ClassSetRBMCV
         init_scale: Any = (0.1, 0.3, 1.0),
         scale: str | None = "auto",
         class_weight: Any = None,
-        refit: bool = True,
+        refit: bool = False,
         engine: str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
