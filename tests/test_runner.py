@@ -1,4 +1,5 @@
 import dataclasses
+import json
 import os
 import signal
 import subprocess
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from setrbm import Bags
+from setrbm import Bags, ClassSetRBMCV
 from setrbm.evaluation import results
 from setrbm.evaluation.paper import SYSTEMS as PAPER_SYSTEMS
 from setrbm.evaluation.runner import Plan, add_run, run
@@ -123,6 +124,20 @@ def test_all_systems_see_the_same_splits_and_seeds(tmp_path):
     assert without_time(dataclasses.replace(row, system="b") for row in a) == without_time(b)
 
 
+def test_folds_trained_at_once_are_told_of_epoch_by_epoch(tmp_path):
+    def make(seed, quick, engine, n_jobs):
+        # What the table calls "gpu" is done here by the engine that is always there.
+        return ClassSetRBMCV(3, learning_rate=0.1, init_scale=0.3, max_epochs=4, random_state=seed)
+
+    at_once, seen = System("Ours", make, side_by_side=True), []
+    outcome = run(plan(at_once, repeats=1, engine="gpu"), tmp_path / "gpu.csv", seen.append)
+    assert [progress.note for progress in seen[:4]] == [f"Ours on one, epoch {epoch} of 4" for epoch in range(1, 5)]
+    assert {row.engine for row in outcome.rows} == {"gpu"}
+    alone = run(plan(at_once, repeats=1), tmp_path / "cpu.csv")
+    compared = [dataclasses.replace(row, engine="gpu") for row in alone.rows]
+    assert without_time(compared) == without_time(outcome.rows)
+
+
 SLOW = """
 import sys; from pathlib import Path
 sys.path.insert(0, {tests!r})
@@ -148,8 +163,6 @@ def test_after_kill_9_it_goes_on_and_ends_as_if_nothing_had_been(tmp_path):
 
 
 def test_how_it_was_made_is_written_beside_the_results(tmp_path):
-    import json
-
     one = plan()
     outcome = run(one, tmp_path / "table.csv")
     for command in ("first", "second"):

@@ -18,6 +18,7 @@ import numpy as np
 
 from setrbm._version import __version__
 from setrbm.bags import Bags
+from setrbm.estimators._fitting import progress_report
 from setrbm.evaluation import results
 from setrbm.evaluation.protocol import (
     Split,
@@ -129,7 +130,7 @@ def run(plan: Plan, path: Path, report: Callable[[Progress], None] | None = None
         tasks = [_task(plan, system, dataset, known, path) for dataset in plan.datasets for system in plan.systems]
         writer, clock = results.Writer(path), _Clock(tasks, plan.n_jobs)
         for task in tasks:
-            for done in _finished(task):
+            for done in _finished(task, _teller(task, clock, report)):
                 if isinstance(done, Failure):
                     outcome.failures.append(done)
                 else:
@@ -168,12 +169,19 @@ def _task(plan: Plan, system: System, dataset: str, known: dict[Any, Fold], path
     return _Task(trial, system, open_splits, plan)
 
 
-def _finished(task: _Task) -> Iterator[Fold | Failure]:
+def _teller(task: _Task, clock: _Clock, report: Callable[[Progress], None] | None) -> Callable[[Any], None] | None:
+    """Return what tells of the epochs of a training of many folds at once."""
+    if report is None:
+        return None
+    return lambda epoch: report(clock.progress(task, f", epoch {epoch.epoch} of {epoch.max_epochs}"))
+
+
+def _finished(task: _Task, tell: Callable[[Any], None] | None) -> Iterator[Fold | Failure]:
     """Do the folds of a task and yield each as it is finished."""
     if not task.splits:
         return
     if task.at_once:
-        yield from _all_at_once(task)
+        yield from _all_at_once(task, tell)
         return
     jobs = (joblib.delayed(_one)(task, split) for split in task.splits)
     yield from joblib.Parallel(n_jobs=task.plan.n_jobs, return_as="generator_unordered")(jobs)
@@ -186,13 +194,16 @@ def _one(task: _Task, split: Split) -> Fold | Failure:
         return _failure(task, split, fault)
 
 
-def _all_at_once(task: _Task) -> Iterator[Fold | Failure]:
+def _all_at_once(task: _Task, tell: Callable[[Any], None] | None) -> Iterator[Fold | Failure]:
+    token = progress_report.set(tell)
     try:
         estimators = [task.estimator(split) for split in task.splits]
         done = fit_and_judge_side_by_side(task.trial, estimators, task.splits)
     except Exception as fault:
         yield from (_failure(task, split, fault) for split in task.splits)
         return
+    finally:
+        progress_report.reset(token)
     for split, one in zip(task.splits, done, strict=True):
         yield _failure(task, split, one) if isinstance(one, Exception) else one
 
@@ -219,8 +230,8 @@ class _Clock:
         self.n_done += 1
         self.seconds.setdefault(self._key(task), []).append(done.seconds if isinstance(done, Fold) else 0.0)
 
-    def progress(self, task: _Task) -> Progress:
-        note = f"{task.trial.system} on {task.trial.dataset}"
+    def progress(self, task: _Task, more: str = "") -> Progress:
+        note = f"{task.trial.system} on {task.trial.dataset}{more}"
         return Progress(self.n_done, self.n_all, note, self._left())
 
     def _left(self) -> float:
@@ -229,7 +240,7 @@ class _Clock:
         left = 0.0
         for task in self.tasks:
             known = self.seconds.get(self._key(task), [])
-            each = float(np.mean(known)) if known else task.guess * taken / guessed
+            each = float(np.mean(known)) if known else task.guess * taken / max(guessed, 1.0)
             side_by_side = 1 if task.at_once else self.n_jobs
             left += (len(task.splits) - len(known)) * each / side_by_side
         return left
