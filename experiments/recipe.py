@@ -1,8 +1,8 @@
 """Which settings of ClassSetRBMCV are best, judged inside training parts alone?
 
 For each data set the sets are dealt into ten folds, by a seed no table uses. Each training part is dealt into five
-folds of its own, and a recipe is fitted on four of them and scored on the fifth: 50 fits a data set, and no test fold is
-ever opened. Every candidate tried leaves a line in results/recipe.csv, the poor ones too; the recipe of the table is
+folds of its own, and a recipe is fitted on four of them and scored on the fifth: 50 fits a data set, and no test fold
+is ever opened. Every candidate tried leaves a line in results/recipe.csv, the poor ones too; the recipe of the table is
 chosen from these lines, and only then run on the table's folds.
 
     python experiments/recipe.py --data-home FOLDER [--engine gpu] [NAME ...]

@@ -9,8 +9,9 @@ from typing import Any
 
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from setrbm.estimators import ClassSetRBMCV, InputPooling, MaxOutClassifierCV, SetSVCCV
+from setrbm.estimators import ClassSetRBMCV, InputPooling, MaxOutClassifierCV, PerVector, SetSVCCV
 from setrbm.evaluation.paper import SYSTEMS as PAPER_SYSTEMS
 
 # What the rows of the paper choose from on the held-out fifth; the epoch is chosen too, and nothing is refitted.
@@ -18,6 +19,10 @@ RATES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 START_SIZES = (0.1, 0.3, 1.0)
 GENERATIVE_RATES = (0.001, 0.01)
 EPOCHS, PATIENCE = 400, 50
+# Within training parts of Musk1 the number of epochs was better not chosen for logistic regression (79.9 against
+# 75.4 %), nor for perceptrons, which also did better on standardised inputs (80.5 to 81.3 against 76.8 to 80.3 %).
+TO_THE_END: dict[str, Any] = {"early_stopping": False, "refit": True}
+PERCEPTRON: dict[str, Any] = {"learning_rate": (0.01, 0.03, 0.1), "init_scale": (0.15, 0.5), "weight_decay": 0.001}
 QUICK: dict[str, Any] = {"learning_rate": (0.03, 0.1), "init_scale": 0.3, "max_epochs": 60}
 
 
@@ -65,17 +70,17 @@ def _pooled_inputs(seed: int, quick: bool, engine: str, n_jobs: int) -> Any:
     return make_pipeline(InputPooling(), _class_set_rbm("xor", "hard", False)(seed, quick, engine, n_jobs))
 
 
-def _max_out(unit: str) -> Callable[[int, bool, str, int], Any]:
+def _max_out(unit: str, **ours: Any) -> Callable[[int, bool, str, int], Any]:
     def make(seed: int, quick: bool, engine: str, n_jobs: int) -> Any:
-        settings = QUICK | {"weight_decay": 0.001} if quick else {}
-        # The number of epochs is chosen for all but logistic regression: for that it did worse within training parts.
-        to_the_end = unit == "logit"
-        return MaxOutClassifierCV(
-            unit, early_stopping=not to_the_end, refit=to_the_end, engine="cpu", n_jobs=n_jobs, random_state=seed,
-            **settings,
-        )  # fmt: skip
+        few = QUICK | {"weight_decay": 0.001} if quick else {}
+        return MaxOutClassifierCV(unit, engine="cpu", n_jobs=n_jobs, random_state=seed, **ours | few)
 
     return make
+
+
+def _standardised_perceptron(seed: int, quick: bool, engine: str, n_jobs: int) -> Any:
+    model = _max_out("mlp", scale=None, **PERCEPTRON, **TO_THE_END)(seed, quick, engine, n_jobs)
+    return make_pipeline(PerVector(StandardScaler()), model)
 
 
 def _set_svc(kernel: Any) -> Callable[[int, bool, str, int], Any]:
@@ -116,9 +121,9 @@ def _rows() -> list[System]:
     rows = [System(name(*v), _class_set_rbm(*v), True, 10.0 if v[2] else 1.0) for v in variants]
     rows += [
         System("ClassRBM-poolIn", _pooled_inputs, cost=0.5),
-        System("ClassRBM-maxOut", _max_out("rbm"), cost=2.0),
-        System("MLP-maxOut", _max_out("mlp"), cost=2.0),
-        System("Logit-maxOut", _max_out("logit"), cost=0.2),
+        System("ClassRBM-maxOut", _max_out("rbm", weight_decay=0.001), cost=2.0),
+        System("MLP-maxOut", _standardised_perceptron, cost=1.0),
+        System("Logit-maxOut", _max_out("logit", **TO_THE_END), cost=0.2),
         System("SVM-miGraph", _set_svc("migraph"), cost=0.3, library="scikit-learn"),
         System("SVM-miGraph2", _set_svc("migraph2"), cost=1.0, library="scikit-learn"),
         System("SVM-max", _set_svc("max"), cost=0.3, library="scikit-learn"),
