@@ -24,7 +24,7 @@ ROOMS = [
     ["estimators"],
     ["datasets"],
     ["evaluation"],
-    ["cli"],
+    ["cli", "__main__"],
 ]
 LEVEL = {name: level for level, room in enumerate(ROOMS) for name in room}
 ONLY_IN = {

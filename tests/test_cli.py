@@ -600,7 +600,9 @@ def test_reproduce_makes_the_table_its_page_and_goes_on_from_what_is_there(tmp_p
     again = reproduce(tmp_path / "out", "-m", "svm-max", "-m", "Pooled SVM")
     assert again.exit_code == 0
     assert [row.key for row in read_results(tmp_path / "out" / "table1.csv")] == [row.key for row in rows]
-    assert len(json.loads((tmp_path / "out" / "table1-runs.json").read_text())) == 1
+    runs = json.loads((tmp_path / "out" / "table1-runs.json").read_text())
+    command = "setrbm reproduce table1 --quick -m SVM-max -m 'Pooled SVM' -d musk1 --folds 3"
+    assert [entry["command"] for entry in runs] == [command]
 
 
 def test_reproduce_names_the_nearest_rows_and_data_sets(tmp_path):

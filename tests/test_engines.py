@@ -202,7 +202,7 @@ def test_strong_decay_folds_its_scale_without_changing_the_model():
 
 
 def test_an_unknown_engine_is_named():
-    with pytest.raises(ValueError, match="engine must be one of 'auto', 'reference', 'cpu'. Got 'tpu'"):
+    with pytest.raises(ValueError, match="engine must be one of 'auto', 'reference', 'cpu', 'gpu'. Got 'tpu'"):
         get_engine("tpu")
 
 

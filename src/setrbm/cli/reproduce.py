@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
-import sys
+import shlex
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -140,7 +140,28 @@ def _note_run(path: Path, plan: Plan, outcome: Outcome) -> None:
     from setrbm.evaluation.runner import add_run
 
     if outcome.n_done:
-        add_run(path, plan, " ".join(["setrbm", *sys.argv[1:]]), outcome)
+        add_run(path, plan, _command(plan), outcome)
+
+
+def _command(plan: Plan) -> str:
+    """Return the command that makes these results, without the folders of this machine."""
+    from setrbm.evaluation.paper import DATASETS, FOLDS, REPEATS
+    from setrbm.evaluation.systems import ALL
+
+    words = ["setrbm", "reproduce", "table1"] + ["--quick"] * plan.quick
+    if plan.engine != "cpu":
+        words += ["--engine", plan.engine]
+    if [system.name for system in plan.systems] != list(ALL):
+        words += [word for system in plan.systems for word in ("-m", system.name)]
+    if list(plan.datasets) != list(QUICK_DATASETS if plan.quick else DATASETS):
+        words += [word for dataset in plan.datasets for word in ("-d", dataset)]
+    for option, value, usual in (
+        ("--repeats", plan.repeats, 1 if plan.quick else REPEATS),
+        ("--folds", plan.folds, FOLDS),
+        ("--seed", plan.seed, 0),
+    ):
+        words += [option, str(value)] * (value != usual)
+    return shlex.join(words)
 
 
 def _show_failures(failures: list[Failure]) -> None:
