@@ -1,11 +1,14 @@
 """The page of the reproduction: what stands on it comes from the rows, and the same rows give the same page."""
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 
 from made_rows import FOLDS, REPEATS, cell, everywhere
-from setrbm.evaluation.rendering import interval
+from setrbm.evaluation import results
+from setrbm.evaluation.rendering import as_html, as_latex, interval
 from setrbm.evaluation.report import ACCURACIES, RANKS, duration, report_text, write_report
 from setrbm.evaluation.statistics import critical_difference
 from setrbm.evaluation.tables import Table1
@@ -140,3 +143,21 @@ def test_a_run_without_its_command_is_refused():
 def test_a_remark_on_an_unknown_cell_is_refused():
     with pytest.raises(ValueError, match=r"Got 1 others, the first \('XOR', 'fox'\)"):
         text(remarks={("XOR", "fox"): "Said."})
+
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.skipif(not (ROOT / "results").exists(), reason="the results are not part of this copy")
+def test_the_page_of_the_documentation_is_the_generated_one():
+    table = Table1(results.read(ROOT / "results" / "table1.csv"))
+    runs = json.loads((ROOT / "results" / "table1-runs.json").read_text(encoding="utf-8"))
+    assert (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8") == report_text(table, runs)
+    assert (ROOT / "docs" / "table1.html").read_text(encoding="utf-8") == as_html(table)
+    assert (ROOT / "docs" / "table1.tex").read_text(encoding="utf-8") == as_latex(table)
+
+
+@pytest.mark.skipif(not (ROOT / "results").exists(), reason="the results are not part of this copy")
+def test_no_result_names_a_folder_of_a_machine():
+    text = (ROOT / "results" / "table1-runs.json").read_text(encoding="utf-8")
+    assert not re.search(r"/(home|root|tmp|work|mnt|var)\b", text)
