@@ -228,5 +228,8 @@ def _weights(store: Store, lists: Sequence[Integers], firsts: Integers) -> Float
 
 
 def free_bytes(device: Any) -> int:
-    """Return how much memory of the device is free."""
-    return int(torch.cuda.mem_get_info(device)[0]) if torch.device(device).type == "cuda" else 2**33
+    """Return how much memory of the device can be had: what is free, and what torch holds without using it."""
+    if torch.device(device).type != "cuda":
+        return 2**33
+    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return int(torch.cuda.mem_get_info(device)[0]) + int(unused)
