@@ -590,7 +590,7 @@ def reproduce(folder, *arguments):
 
 
 def test_reproduce_makes_the_table_its_page_and_goes_on_from_what_is_there(tmp_path):
-    first = reproduce(tmp_path / "out", "-m", "svm-max", "-m", "Pooled SVM")
+    first = reproduce(tmp_path / "out", "-m", "svm-max", "-m", "Pooled SVM", "-m", "SVM-max", "-d", "musk1")
     assert first.exit_code == 0, first.stderr
     assert re.search(r"SVM-max +[0-9.]+ ", first.stdout)
     rows = read_results(tmp_path / "out" / "table1.csv")

@@ -5,6 +5,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from setrbm import Bags, ClassSetRBMCV
+from setrbm.engines.cpu import CpuSession
 from setrbm.estimators import SetSVCCV
 from setrbm.evaluation.protocol import (
     Trial,
@@ -174,3 +175,43 @@ def test_what_was_chosen_is_written_down():
     chosen = json.loads(chosen_settings(model))
     assert chosen["C"] == model.C_
     assert set(chosen) == {"C", "gamma", "threshold"}
+
+
+@pytest.mark.parametrize("refit", [False, True])
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_fit_that_ctrl_c_cut_short_is_no_result(at_once, refit, monkeypatch):
+    bags, y = sets()
+    splits = repeated_folds(y, folds=5, repeats=1)
+    models = [ClassSetRBMCV(3, learning_rate=0.1, init_scale=0.3, max_epochs=4, random_state=0) for _ in splits]
+    run, calls = CpuSession.run, []
+
+    def interrupted(self, placed, orders, epoch):
+        calls.append(epoch)
+        # The choice takes four epochs; what follows is the training on all sets.
+        if len(calls) == (6 if refit else 3):
+            raise KeyboardInterrupt
+        return run(self, placed, orders, epoch)
+
+    monkeypatch.setattr(CpuSession, "run", interrupted)
+    if at_once:
+        with pytest.raises(KeyboardInterrupt):
+            fit_and_judge_side_by_side(trial(bags, y), models, splits)
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            fit_and_judge(trial(bags, y), models[0], splits[0])
+
+
+def test_a_system_that_cannot_predict_one_fold_loses_only_that(monkeypatch):
+    bags, y = sets()
+    splits = repeated_folds(y, folds=5, repeats=1)
+    models = [ClassSetRBMCV(3, learning_rate=0.1, init_scale=0.3, max_epochs=2, random_state=0) for _ in splits]
+    judge = Trial.judge
+
+    def judged(self, fitted, split, seconds):
+        if split.fold == 2:
+            raise ValueError("no answer")
+        return judge(self, fitted, split, seconds)
+
+    monkeypatch.setattr(Trial, "judge", judged)
+    done = fit_and_judge_side_by_side(trial(bags, y), models, splits)
+    assert [isinstance(one, ValueError) for one in done] == [False, False, True, False, False]

@@ -49,6 +49,7 @@ def test_a_file_is_replaced_in_one_step_and_in_order(tmp_path):
         (lambda text: text.replace("\n1,", "\n2,"), "must be in results format 1. Got format '2' in line 2"),
         (lambda text: text.replace(",cpu,", ","), "must have 13 columns. Got 12 in line 2"),
         (lambda text: text.replace(",20,", ",many,"), "Line 2 of .* must hold numbers where they belong"),
+        (lambda text: text.replace(",20,", ",0,"), "Line 2 of .* must count right sets among test sets. Got 0 of 0"),
         (lambda text: "not a table\n", "must be a results file"),
     ],
 )

@@ -189,3 +189,9 @@ def test_a_row_is_found_however_it_is_written_and_else_the_nearest_are_named():
         find_system("ClassSetRBM XR*")
     with pytest.raises(ValueError, match="There are: ClassSetRBM XOR"):
         find_system("zzzzzz")
+
+
+def test_a_plan_that_names_a_row_twice_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="must name every system and every data set once"):
+        run(plan(system(), system()), tmp_path / "table.csv")
+    assert not (tmp_path / "table.csv").exists()

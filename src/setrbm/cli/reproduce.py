@@ -102,8 +102,10 @@ def _plan(
     from setrbm.evaluation.systems import ALL, find_system
 
     try:
-        systems = [find_system(name) for name in models or ALL]
-        names = [find_benchmark(name).name for name in datasets or (QUICK_DATASETS if quick else DATASETS)]
+        # Whoever names a row twice wants it once.
+        systems = list({system.name: system for system in map(find_system, models or ALL)}.values())
+        wanted = datasets or (QUICK_DATASETS if quick else DATASETS)
+        names = list(dict.fromkeys(find_benchmark(name).name for name in wanted))
     except ValueError as error:
         raise Refused(str(error)) from None
     return Plan(

@@ -10,7 +10,8 @@ import hashlib
 import json
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,9 +111,7 @@ class Trial:
 def fit_and_judge(trial: Trial, estimator: Any, split: Split) -> Fold:
     """Fit a system on the training part of one fold and judge it on the test part."""
     begin = time.perf_counter()
-    with warnings.catch_warnings():
-        # What a fit says of one fold is no news in a table of thousands.
-        warnings.simplefilter("ignore", UserWarning)
+    with quiet_but_for_interrupts():
         estimator.fit(*trial.shown(split))
     return trial.judge(estimator, split, time.perf_counter() - begin)
 
@@ -124,14 +123,33 @@ def fit_and_judge_side_by_side(
     from setrbm.estimators._choosing import fit_side_by_side
 
     begin = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
+    with quiet_but_for_interrupts():
         faults = fit_side_by_side(estimators, [(*trial.shown(split), None) for split in splits])
     share = (time.perf_counter() - begin) / len(splits)
+
+    def judged(estimator: Any, split: Split) -> Fold | Exception:
+        try:
+            return trial.judge(estimator, split, share)
+        except Exception as fault:
+            return fault
+
     return [
-        fault or trial.judge(estimator, split, share)
-        for estimator, split, fault in zip(estimators, splits, faults, strict=True)
+        fault or judged(estimator, split) for estimator, split, fault in zip(estimators, splits, faults, strict=True)
     ]
+
+
+@contextmanager
+def quiet_but_for_interrupts() -> Iterator[None]:
+    """Leave out what fits say of single folds; but a fit that Ctrl-C cut short is none, and ends the run."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            warnings.filterwarnings("error", message="Training (on all sets )?was interrupted")
+            yield
+    except UserWarning as warning:
+        if "was interrupted" not in str(warning):
+            raise
+        raise KeyboardInterrupt from None
 
 
 def _log_loss(fitted: Any, bags: Bags, truth: Any) -> float:

@@ -98,7 +98,12 @@ def _row(path: Path, number: int, line: list[str]) -> Fold:
         values = [_KINDS[str(field.type)](text) for field, text in zip(fields(Fold), line[1:], strict=True)]
     except ValueError as error:
         raise ValueError(f"Line {number} of {path} must hold numbers where they belong. Got {line}: {error}.") from None
-    return Fold(*values)
+    row = Fold(*values)
+    if not 0 <= row.n_right <= row.n_test or row.n_test < 1:
+        raise ValueError(
+            f"Line {number} of {path} must count right sets among test sets. Got {row.n_right} of {row.n_test}."
+        )
+    return row
 
 
 class Writer:

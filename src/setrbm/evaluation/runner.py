@@ -125,6 +125,9 @@ def run(plan: Plan, path: Path, report: Callable[[Progress], None] | None = None
     Ctrl-C is raised as always; what is finished stays, and the next run goes on from there.
     """
     begin, outcome = time.perf_counter(), Outcome([])
+    pairs = [(system.name, dataset) for dataset in plan.datasets for system in plan.systems]
+    if len(set(pairs)) < len(pairs):
+        raise ValueError(f"A plan must name every system and every data set once. Got {pairs}.")
     with results.only_writer(path):
         known = {row.key: row for row in results.read(path)}
         tasks = [_task(plan, system, dataset, known, path) for dataset in plan.datasets for system in plan.systems]
