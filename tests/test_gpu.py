@@ -208,16 +208,17 @@ def test_faults_of_the_device_are_explained():
 def test_auto_takes_the_gpu_only_where_it_is_there_and_pays(monkeypatch):
     dense, bags = make_sets(0), make_sets(0, True).bags
     thin = LabelledSets(bags, dense.y, dense.weight)
-    assert not engines.pays_on_gpu(Spec(), 99, [dense])
-    assert engines.pays_on_gpu(Spec(), 100, [dense])
-    assert not engines.pays_on_gpu(Spec(batch_size=2), 100, [dense])
-    assert not engines.pays_on_gpu(Spec(batch_size=64), 1, [thin])
+    assert not engines.pays_on_gpu(Spec(dtype="float32"), 99, [dense])
+    assert engines.pays_on_gpu(Spec(dtype="float32"), 100, [dense])
+    assert not engines.pays_on_gpu(Spec(batch_size=2, dtype="float32"), 100, [dense])
+    assert not engines.pays_on_gpu(Spec(), 100, [dense])
+    assert not engines.pays_on_gpu(Spec(batch_size=64, dtype="float32"), 1, [thin])
     monkeypatch.setattr(engines, "MANY_ENTRIES", 1)
-    assert engines.pays_on_gpu(Spec(batch_size=64), 1, [thin])
-    assert not engines.pays_on_gpu(Spec(batch_size=64, generative=True), 1, [thin])
+    assert engines.pays_on_gpu(Spec(batch_size=64, dtype="float32"), 1, [thin])
+    assert not engines.pays_on_gpu(Spec(batch_size=64, generative=True, dtype="float32"), 1, [thin])
     monkeypatch.setattr(engines, "_has_gpu", lambda: True)
-    assert engines.suited_engine("auto", Spec(), 100, [dense]).name == "gpu"
-    assert engines.suited_engine("auto", Spec(), 10, [dense]).name == "cpu"
-    assert engines.suited_engine("reference", Spec(), 100, [dense]).name == "reference"
+    assert engines.suited_engine("auto", Spec(dtype="float32"), 100, [dense]).name == "gpu"
+    assert engines.suited_engine("auto", Spec(dtype="float32"), 10, [dense]).name == "cpu"
+    assert engines.suited_engine("reference", Spec(dtype="float32"), 100, [dense]).name == "reference"
     monkeypatch.setattr(engines, "_has_gpu", lambda: False)
-    assert engines.suited_engine("auto", Spec(), 100, [dense]).name == "cpu"
+    assert engines.suited_engine("auto", Spec(dtype="float32"), 100, [dense]).name == "cpu"

@@ -100,7 +100,10 @@ def test_another_seed_or_setting_does_not_overwrite(tmp_path):
     path = tmp_path / "table.csv"
     run(plan(), path)
     before = path.read_bytes()
-    for other in (plan(seed=1), plan(system(pause=0.001)), plan(repeats=3)):
+    for other in (plan(seed=1), plan(system("Another"), seed=1)):
+        with pytest.raises(ValueError, match="must hold results of one seed of the splits, 1. Got 0"):
+            run(other, path)
+    for other in (plan(system(pause=0.001)), plan(repeats=3)):
         with pytest.raises(ValueError, match="must hold results of the same settings, data and splits. Got others for"):
             run(other, path)
     assert path.read_bytes() == before

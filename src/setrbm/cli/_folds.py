@@ -40,23 +40,20 @@ def cross_validate(
     """Fit a fresh copy of the model on all folds but one and predict that one, for each fold of each repeat."""
     import numpy as np
     from sklearn.base import clone
-    from sklearn.model_selection import StratifiedKFold
+
+    from setrbm.evaluation.protocol import repeated_folds
 
     classes, codes = np.unique(y, return_inverse=True)
     _check_folds(classes, np.bincount(codes), folds)
-    splits = [
-        split
-        for repeat in range(repeats)
-        for split in StratifiedKFold(folds, shuffle=True, random_state=seed + repeat).split(codes, codes)
-    ]
+    splits = repeated_folds(y, folds, repeats, seed)
     truth, log_p, accuracies = [], [], []
     with Bar(title, total=len(splits), quiet=quiet) as bar:
-        for done, (train, test) in enumerate(splits):
+        for done, split in enumerate(splits):
             with reporting(_fold_report(bar, done, len(splits))):
-                fitted = clone(model).fit(bags[train], y[train])
-            log_p.append(fitted.predict_log_proba(bags[test]))
-            truth.append(codes[test])
-            accuracies.append(float((log_p[-1].argmax(axis=1) == codes[test]).mean()))
+                fitted = clone(model).fit(bags[split.train], y[split.train])
+            log_p.append(fitted.predict_log_proba(bags[split.test]))
+            truth.append(codes[split.test])
+            accuracies.append(float((log_p[-1].argmax(axis=1) == truth[-1]).mean()))
     return Predictions(classes, np.concatenate(truth), np.concatenate(log_p), accuracies)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
@@ -103,16 +102,11 @@ class FitWatch:
 @contextmanager
 def reporting(report: Report) -> Iterator[None]:
     """Send the progress of every fit inside to a report, and let Ctrl-C end the fit instead of cutting it short."""
-    from setrbm.estimators._fitting import progress_report
+    from setrbm.estimators._fitting import interrupts_raised, progress_report
 
     token = progress_report.set(report)
     try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("error", message="Training was interrupted")
+        with interrupts_raised():
             yield
-    except UserWarning as warning:
-        if not str(warning).startswith("Training was interrupted"):
-            raise
-        raise KeyboardInterrupt from None
     finally:
         progress_report.reset(token)

@@ -6,6 +6,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Self
 
@@ -38,6 +39,19 @@ from setrbm.training import (
 
 # Set by whoever shows progress itself, such as the command line; it then stands in for ``verbose``.
 progress_report: ContextVar[Report | None] = ContextVar("progress_report", default=None)
+
+
+@contextmanager
+def interrupts_raised() -> Iterator[None]:
+    """Raise Ctrl-C as always, where ``fit`` by itself would end early, keep its best and warn."""
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", message="Training (on all sets )?was interrupted")
+            yield
+    except UserWarning as warning:
+        if "was interrupted" not in str(warning):
+            raise
+        raise KeyboardInterrupt from None
 
 
 def prepare(

@@ -21,6 +21,7 @@ from sklearn.model_selection import StratifiedKFold
 from setrbm import draws
 from setrbm._types import Integers
 from setrbm.bags import Bags
+from setrbm.estimators._fitting import interrupts_raised
 from setrbm.evaluation.results import Fold
 
 # Settings that say how the work is done, not what comes of it.
@@ -141,15 +142,10 @@ def fit_and_judge_side_by_side(
 @contextmanager
 def quiet_but_for_interrupts() -> Iterator[None]:
     """Leave out what fits say of single folds; but a fit that Ctrl-C cut short is none, and ends the run."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            warnings.filterwarnings("error", message="Training (on all sets )?was interrupted")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        with interrupts_raised():
             yield
-    except UserWarning as warning:
-        if "was interrupted" not in str(warning):
-            raise
-        raise KeyboardInterrupt from None
 
 
 def _log_loss(fitted: Any, bags: Bags, truth: Any) -> float:

@@ -130,7 +130,16 @@ def run(plan: Plan, path: Path, report: Callable[[Progress], None] | None = None
         raise ValueError(f"A plan must name every system and every data set once. Got {pairs}.")
     with results.only_writer(path):
         known = {row.key: row for row in results.read(path)}
-        tasks = [_task(plan, system, dataset, known, path) for dataset in plan.datasets for system in plan.systems]
+        if others := sorted({row.seed for row in known.values()} - {plan.seed}):
+            raise ValueError(
+                f"{path} must hold results of one seed of the splits, {plan.seed}. Got {others[0]}: systems tested on "
+                "other folds cannot be compared. Write to another folder."
+            )
+        tasks = [
+            _task(plan, system, dataset, data, known, path)
+            for dataset, data in ((name, plan.load(name)) for name in plan.datasets)
+            for system in plan.systems
+        ]
         writer, clock = results.Writer(path), _Clock(tasks, plan.n_jobs)
         for task in tasks:
             for done in _finished(task, _teller(task, clock, report)):
@@ -150,8 +159,10 @@ def run(plan: Plan, path: Path, report: Callable[[Progress], None] | None = None
     return outcome
 
 
-def _task(plan: Plan, system: System, dataset: str, known: dict[Any, Fold], path: Path) -> _Task:
-    bags, y = plan.load(dataset)
+def _task(
+    plan: Plan, system: System, dataset: str, data: tuple[Bags, Any], known: dict[Any, Fold], path: Path
+) -> _Task:
+    bags, y = data
     # Every engine and every system sees the same numbers.
     bags = Bags(bags.X.astype(np.float32), bags.offsets)
     splits = repeated_folds(y, plan.folds, plan.repeats, plan.seed)

@@ -201,7 +201,10 @@ def train_epoch(
     OR: tl.constexpr, HARD: tl.constexpr, DISCRIMINATIVE: tl.constexpr, GENERATIVE: tl.constexpr,
     GAUSSIAN: tl.constexpr,
 ):  # fmt: skip
-    """Train each active model on the sets of its order, one set a step."""
+    """Train each active model on the sets of its order, one set a step.
+
+    Long, because what is loaded and drawn stays in registers from one part of a step to the next.
+    """
     program = tl.program_id(0)
     m = tl.load(active + program).to(tl.int64)
     j, y, t_ = tl.arange(0, HP), tl.arange(0, CP), tl.arange(0, T)
