@@ -18,6 +18,7 @@ import triton.language as tl
 
 from setrbm import draws
 
+_PRECISION: tl.constexpr = tl.constexpr("tf32x3")
 _GOLDEN64: tl.constexpr = tl.constexpr(draws.GOLDEN64)
 _MIX64_A: tl.constexpr = tl.constexpr(draws.MIX64_A)
 _MIX64_B: tl.constexpr = tl.constexpr(draws.MIX64_B)
@@ -77,7 +78,8 @@ def _value(a, OR: tl.constexpr):
 
 @triton.jit
 def _product(left, right, sum, dtype: tl.constexpr):
-    return tl.dot(left, right, acc=sum, input_precision="ieee", out_dtype=dtype)
+    precision: tl.constexpr = "ieee" if dtype == tl.float64 else _PRECISION
+    return tl.dot(left, right, acc=sum, input_precision=precision, out_dtype=dtype)
 
 
 @triton.jit
