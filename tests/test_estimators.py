@@ -1,4 +1,5 @@
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -7,10 +8,13 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from brute import CONSTRAINTS, POOLINGS, visible_states
-from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV
+from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV, draws
 from setrbm.datasets import load_musk1
-from setrbm.energy import free_energy
-from setrbm.estimators._fitting import progress_report, train_side_by_side
+from setrbm.energy import free_energy, log_posterior
+from setrbm.engines import get_engine
+from setrbm.engines.protocol import LabelledSets
+from setrbm.estimators._fitting import model_of, progress_report, spec_of, start_of, train_side_by_side
+from setrbm.training import NO_SETS, Schedule, train
 
 RNG = np.random.default_rng(0)
 OBJECTIVES = ["discriminative", "generative", "hybrid"]
@@ -615,10 +619,10 @@ def test_a_refit_that_diverges_leaves_the_model_as_it_was_chosen(monkeypatch):
     settings = {"learning_rate": (0.05, 0.1), "init_scale": 0.3, "max_epochs": 4, "random_state": 0}
     kept = ClassSetRBMCV(5, refit=False, **settings).fit(bags, y)
 
-    def train_apart(estimator, spec, models, sets, learned_from, watched, schedule, epochs=None):
+    def train_apart(estimator, spec, models, sets, learned_from, watched, schedule, epochs=None, rivals=None):
         limit = 30.0 if len(watched[0]) else 1e-9
         monkeypatch.setattr("setrbm.training.DIVERGED", limit)
-        return train_side_by_side(estimator, spec, models, sets, learned_from, watched, schedule, epochs)
+        return train_side_by_side(estimator, spec, models, sets, learned_from, watched, schedule, epochs, rivals)
 
     monkeypatch.setattr("setrbm.estimators._choosing.train_side_by_side", train_apart)
     with pytest.warns(UserWarning, match="diverged when they were trained again on all sets. The model is kept"):
@@ -668,3 +672,126 @@ def test_going_on_with_another_number_of_hidden_units_is_refused_in_parts_too():
     model = ClassSetRBM(5).partial_fit(bags, y, classes=[0, 1])
     with pytest.raises(ValueError, match="goes on with the 5 hidden units fitted. Got n_hidden=7"):
         model.set_params(n_hidden=7).partial_fit(bags, y)
+
+
+def test_several_fits_are_averaged():
+    bags, y = easy()
+    settings = {"learning_rate": (0.05, 0.1), "init_scale": (0.3, 1.0), "max_epochs": 16, "random_state": 0}
+    model = ClassSetRBMCV(5, n_fits=3, **settings).fit(bags, y)
+    assert model.temperature_ == 3.0
+    assert model.W_.shape == (15, bags.shape[1])
+    # Each fit is that of the chosen settings, from a seed of its own, to the chosen end.
+    chosen = SimpleNamespace(**model.get_params() | model.best_params_, unit="set")
+    scaled = model._scaled(bags)
+    sets = LabelledSets(scaled, np.searchsorted(model.classes_, y), np.ones(len(y)))
+    seeds = [model.seed_, *draws.further_seeds(model.seed_, 2)]
+    starts = [start_of(chosen, [scaled], bags.shape[1], 2, seed, scaled.dtype) for seed in seeds]
+    everything = np.arange(len(y))
+    alone = [
+        train(
+            get_engine("cpu"), spec_of(chosen, scaled.dtype), [model_of(chosen, start, seed)], [sets], [everything],
+            [NO_SETS], Schedule(model.best_epoch_),
+        )[0].params
+        for start, seed in zip(starts, seeds, strict=True)
+    ]  # fmt: skip
+    energies = [free_energy(scaled.X, scaled.offsets, params, "xor", "hard") for params in alone]
+    np.testing.assert_allclose(model.free_energy(bags), np.sum(energies, axis=0), rtol=1e-10)
+    np.testing.assert_allclose(model.predict_log_proba(bags), log_posterior(np.mean(energies, axis=0)), rtol=1e-9)
+    assert model.transform(bags).shape == (len(bags), 15)
+
+
+def test_an_average_is_explained_as_it_decides():
+    bags, y = easy()
+    model = ClassSetRBMCV(5, n_fits=3, learning_rate=0.1, init_scale=0.3, max_epochs=20, random_state=0).fit(bags, y)
+    k = int(np.flatnonzero(bags.sizes > 1)[0])
+    matrix = np.asarray(bags[k])
+    told = model.explain(bags[[k]])
+    code = int(np.searchsorted(model.classes_, told.classes[0]))
+    without = [model.predict_log_proba([np.delete(matrix, s, axis=0)])[0, code] for s in range(len(matrix))]
+    np.testing.assert_allclose(told.drop, model.predict_log_proba([matrix])[0, code] - without, atol=1e-9)
+    np.testing.assert_allclose(told.alone, model.predict_proba([row[np.newaxis] for row in matrix]), atol=1e-9)
+
+    def odds(x):
+        p = model.predict_proba([x])[0]
+        return np.log(p[code]) - np.log(p[1 - code])
+
+    scaling = model._scaling()
+    s, f = divmod(int(np.abs(told.contributions).argmax()), matrix.shape[1])
+    step = 1e-6 / scaling.factor[f]
+    up, down = matrix.copy(), matrix.copy()
+    up[s, f] += step
+    down[s, f] -= step
+    value = (matrix[s, f] - scaling.low[f]) * scaling.factor[f]
+    assert told.contributions[s, f] == pytest.approx(value * (odds(up) - odds(down)) / 2e-6, rel=1e-4)
+
+
+@pytest.mark.parametrize("objective", ["hybrid", "generative"])
+def test_a_model_of_the_sets_is_never_an_average(objective):
+    bags, y = easy()
+    settings = {"objective": objective, "pooling": "soft", "learning_rate": 0.05, "init_scale": 0.3, "max_epochs": 4}
+    model = ClassSetRBMCV(5, random_state=0, **settings).fit(bags, y)
+    assert model.temperature_ == 1.0
+    assert model.log_joint(bags).shape == (len(bags), 2)
+    with pytest.raises(ValueError, match=f"n_fits must be 1 or 'auto' with objective='{objective}'"):
+        ClassSetRBMCV(5, n_fits=3, **settings).fit(bags, y)
+
+
+def test_an_average_has_no_joint_distribution_and_no_samples():
+    bags, y = easy()
+    settings = {"pooling": "soft", "learning_rate": 0.05, "init_scale": 0.3, "max_epochs": 4, "random_state": 0}
+    model = ClassSetRBMCV(5, n_fits=2, **settings).fit(bags, y)
+    for act in (lambda: model.log_joint(bags), lambda: model.sample([2])):
+        with pytest.raises(ValueError, match="average of 2 fits, which defines a posterior only. Fit with n_fits=1"):
+            act()
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"n_fits": 0}, "n_fits must be 'auto' or an integer of 1 or more. Got 0"),
+        ({"n_fits": "many"}, "n_fits must be 'auto' or an integer of 1 or more. Got 'many'"),
+        ({"n_fits": 2, "refit": False}, r"n_fits must be 1 or 'auto' where nothing is trained again \(refit=False\)"),
+        ({"early_stopping": "never"}, "early_stopping must be True, False or 'auto'. Got 'never'"),
+        ({"max_epochs": (10, 0)}, "max_epochs must be an integer of 1 or more. Got 0"),
+        ({"max_epochs": ()}, "max_epochs must offer at least one value"),
+    ],
+)
+def test_settings_of_choosing_that_cannot_be_are_named(setting, message):
+    with pytest.raises(ValueError, match=message):
+        ClassSetRBMCV(5, **setting).fit(*easy())
+
+
+def test_early_stopping_is_left_to_the_number_of_held_out_sets():
+    rng = np.random.default_rng(0)
+    settings = {"learning_rate": 0.1, "init_scale": 0.3, "max_epochs": 12, "patience": 2, "random_state": 0}
+
+    def lengths(n_sets):
+        X, y = rng.random((n_sets, 3)), np.arange(n_sets) % 2
+        model = ClassSetRBMCV(3, **settings).fit(X, y)
+        return len(model.results_["history"][0]["loss"])
+
+    # Labels that cannot be learned: the best epoch comes early, where it may.
+    assert lengths(995) == 12
+    assert lengths(1000) < 12
+
+
+def test_the_number_of_epochs_can_be_one_of_several():
+    bags, y = easy()
+    settings = {"learning_rate": (0.05, 0.1), "init_scale": 0.3, "n_fits": 1, "random_state": 0, "halving": False}
+    model = ClassSetRBMCV(5, max_epochs=(16, 4, 8), early_stopping=False, **settings).fit(bags, y)
+    assert model.best_params_["max_epochs"] == model.best_epoch_ == model.n_epochs_
+    assert model.best_epoch_ in (4, 8, 16)
+    scores = [
+        ClassSetRBMCV(5, max_epochs=n, early_stopping=False, **settings).fit(bags, y).best_score_ for n in (4, 8, 16)
+    ]
+    assert model.best_score_ == pytest.approx(min(scores), rel=1e-12)
+
+
+def test_candidates_left_behind_are_said_and_never_chosen():
+    bags, y = easy()
+    rates = (1e-7, 1e-6, 0.05, 0.1)
+    model = ClassSetRBMCV(5, learning_rate=rates, init_scale=0.3, max_epochs=16, random_state=0).fit(bags, y)
+    assert model.results_["left_behind"][:2] == [True, True]
+    assert sum(model.results_["left_behind"]) == 3
+    assert [len(history["loss"]) for history in model.results_["history"]][:2] == [2, 2]
+    assert not model.results_["left_behind"][rates.index(model.best_params_["learning_rate"])]

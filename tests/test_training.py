@@ -52,11 +52,58 @@ def test_the_parameters_given_back_are_those_of_the_best_epoch(criterion):
 @pytest.mark.parametrize("criterion", ["likelihood", "error"])
 def test_models_kept_as_they_ended_are_judged_by_the_last_tenth_of_their_epochs(criterion):
     sets, held_out = problem(), np.arange(6)
-    outcome = run([1.5], Schedule(40, None, criterion, keep_last=True), held_out, sets)[0]
+    outcome = run([1.5], Schedule(40, None, criterion, ends=(40,)), held_out, sets)[0]
     column = outcome.history["held_out_loss" if criterion == "likelihood" else "held_out_error"]
     assert outcome.best_epoch == 40
     assert outcome.best_score == pytest.approx(np.mean(column[-4:]), rel=1e-12)
     assert held_out_loss(outcome.params, sets, held_out) == pytest.approx(outcome.history["held_out_loss"][-1])
+
+
+@pytest.mark.parametrize("criterion", ["likelihood", "error"])
+def test_where_few_ends_are_offered_the_best_of_them_is_given_back(criterion):
+    sets, held_out = problem(), np.arange(6)
+    ends = (10, 20, 40)
+    outcome = run([1.5], Schedule(40, None, criterion, ends=ends), held_out, sets)[0]
+    losses, errors = (np.array(outcome.history[name]) for name in ("held_out_loss", "held_out_error"))
+    first, second = (losses, errors) if criterion == "likelihood" else (errors, losses)
+    late = [(first[n - n // 10 : n].mean(), second[n - n // 10 : n].mean()) for n in ends]
+    assert outcome.best_epoch == ends[late.index(min(late))]
+    assert outcome.best_score == pytest.approx(min(late)[0], rel=1e-12)
+    assert held_out_loss(outcome.params, sets, held_out) == pytest.approx(losses[outcome.best_epoch - 1], rel=1e-12)
+    assert len(losses) == 40
+
+
+def test_the_worse_half_of_every_group_of_rivals_is_left_behind_at_each_rung():
+    sets, held_out, rates = problem(), np.arange(6), [1e-6, 1e-5, 0.2, 0.1, 1e-6]
+    n = len(rates)
+    training = np.setdiff1d(np.arange(20), held_out)
+    schedule = Schedule(20, ends=(20,), rungs=(4, 8))
+    rivals = [0, 0, 0, 0, 1]
+    outcomes = train(
+        ENGINE, Spec(), models(*rates), [sets] * n, [training] * n, [held_out] * n, schedule, rivals=rivals
+    )
+    lengths = [len(outcome.history["loss"]) for outcome in outcomes]
+    assert sorted(lengths[:4]) == [4, 4, 8, 20]
+    assert lengths[:2] == [4, 4]
+    assert lengths[4] == 20
+    assert [outcome.left_behind for outcome in outcomes] == [length < 20 for length in lengths]
+    # What is left behind keeps the score it was left with, and its parameters.
+    assert outcomes[0].best_score == pytest.approx(outcomes[0].history["held_out_loss"][-1], rel=1e-12)
+    assert held_out_loss(outcomes[0].params, sets, held_out) == pytest.approx(outcomes[0].best_score, rel=1e-12)
+    alone = run([rates[np.argmax(lengths[:4])]], Schedule(20, ends=(20,)), held_out, sets)[0]
+    np.testing.assert_array_equal(outcomes[int(np.argmax(lengths[:4]))].params.W, alone.params.W)
+
+
+def test_a_rival_that_diverged_takes_no_place():
+    sets, held_out = problem(), np.arange(6)
+    training = np.setdiff1d(np.arange(20), held_out)
+    outcomes = train(
+        ENGINE, Spec(), models(1e6, 0.1), [sets] * 2, [training] * 2, [held_out] * 2,
+        Schedule(20, ends=(20,), rungs=(4,)), rivals=[0, 0],
+    )  # fmt: skip
+    assert outcomes[0].diverged_in is not None
+    assert not outcomes[1].left_behind
+    assert len(outcomes[1].history["loss"]) == 20
 
 
 def test_training_ends_when_patience_does_and_only_for_that_model():

@@ -20,7 +20,7 @@ from setrbm._types import Floats, Integers
 Keys = npt.NDArray[np.uint64]
 
 # Stages: what a number is drawn for. Engines share these values.
-ORDER, INIT_W, INIT_U, SPLIT, HOLDER, HIDDEN, INPUT, INPUT_ANGLE, TARGET, START = range(10)
+ORDER, INIT_W, INIT_U, SPLIT, HOLDER, HIDDEN, INPUT, INPUT_ANGLE, TARGET, START, FURTHER = range(11)
 
 GOLDEN64 = 0x9E3779B97F4A7C15
 MIX64_A, MIX64_B = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
@@ -132,3 +132,14 @@ class ChainDraws:
 def new_seed(random_state: Any) -> int:
     """Return a seed from anything with ``randint`` (numpy's RandomState)."""
     return int(random_state.randint(2**31 - 1))
+
+
+def further_seeds(seed: int, n: int) -> list[int]:
+    """Return seeds for further fits beside the one of this seed.
+
+    Examples
+    --------
+    >>> further_seeds(0, 3) == further_seeds(0, 4)[:3], len(set(further_seeds(0, 100)))
+    (True, 100)
+    """
+    return [int(key >> np.uint64(33)) for key in keys(seed, FURTHER, np.arange(n))] if n else []

@@ -11,6 +11,7 @@ Functions take the flat matrix of vectors and offsets, so one call serves one se
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -61,6 +62,14 @@ class Params:
         """Add ``step`` times the other parameters, in place."""
         for mine, theirs in zip(self.arrays(), other.arrays(), strict=True):
             mine += step * theirs
+
+
+def joined(several: Sequence[Params]) -> Params:
+    """Return the model whose free energy is the sum of those of several: all their hidden units side by side."""
+    if len(several) == 1:
+        return several[0]
+    W, U, b, c, d = zip(*(params.arrays() for params in several), strict=True)
+    return Params(np.vstack(W), np.vstack(U), np.sum(b, axis=0), np.hstack(c), np.sum(d, axis=0))
 
 
 def activations(X: Any, params: Params) -> Array:

@@ -139,24 +139,27 @@ def _contributions(X: Any, d_a: Array, W: Array) -> Any:
 
 
 def _explain_chunk(
-    bags: Bags, y: Integers, params: Params, constraint: Constraint, pooling: Pooling
+    bags: Bags, y: Integers, params: Params, constraint: Constraint, pooling: Pooling, temperature: float
 ) -> tuple[Array, Array, Any, Array]:
+    def log_p_of(pool: Array) -> Array:
+        return log_posterior(free_energy_of_pool(pool, params) / temperature)
+
     a = activations(bags.X, params)
     v = a if constraint == "xor" else log_expit(a)
     pool, slope = set_pool(a, bags.offsets, constraint, pooling)
-    log_p = log_posterior(free_energy_of_pool(pool, params))
+    log_p = log_p_of(pool)
     of_vector = np.repeat(np.arange(len(y)), bags.sizes)
-    without = log_posterior(free_energy_of_pool(pools_without_each(v, bags.offsets, pooling), params))
+    without = log_p_of(pools_without_each(v, bags.offsets, pooling))
     drop = log_p[of_vector, y[of_vector]] - without[np.arange(len(v)), y[of_vector]]
-    alone = np.exp(log_posterior(free_energy_of_pool(v, params)))
-    d_pool, _ = pool_gradient(pool, params, log_odds_slopes(np.exp(log_p), y))
+    alone = np.exp(log_p_of(v))
+    d_pool, _ = pool_gradient(pool, params, log_odds_slopes(np.exp(log_p), y) / temperature)
     contributions = _contributions(bags.X, d_pool[of_vector] * slope, params.W)
     total = np.add.reduceat(np.asarray(contributions.sum(axis=1)).ravel(), bags.offsets[:-1])
     return drop, alone, contributions, total
 
 
 def explain(
-    bags: Bags, y: Integers, params: Params, constraint: Constraint, pooling: Pooling
+    bags: Bags, y: Integers, params: Params, constraint: Constraint, pooling: Pooling, temperature: float = 1.0
 ) -> tuple[Array, Array, Any, Array]:
     """Return drop, alone, contributions and totals for class codes y; see ``Explanation``."""
     params = params.astype(np.float64)
@@ -164,7 +167,7 @@ def explain(
     while first < len(bags):
         reach = bags.offsets[first] + CHUNK
         last = max(first + 1, int(np.searchsorted(bags.offsets, reach, side="right")) - 1)
-        parts.append(_explain_chunk(bags[first:last], y[first:last], params, constraint, pooling))
+        parts.append(_explain_chunk(bags[first:last], y[first:last], params, constraint, pooling, temperature))
         first = last
     drop, alone, contributions, total = zip(*parts, strict=True)
     stack = sparse.vstack(contributions, format="csr") if bags.is_sparse else np.concatenate(contributions)

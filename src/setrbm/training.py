@@ -34,8 +34,11 @@ class Schedule:
         Where the count of epochs, and with it the random choices, begins.
     from_start : bool
         Whether the parameters training starts from count too when the best are looked for.
-    keep_last : bool
-        Whether a model is returned as it ended, its score the mean over the last tenth of its epochs.
+    ends : tuple of int
+        The numbers of epochs a model may be returned after, judged by its mean score over their last tenth; by default
+        any number, judged by the score after it.
+    rungs : tuple of int
+        The numbers of epochs after which the worse half of every group of rivals, judged likewise, is left behind.
     """
 
     max_epochs: int
@@ -43,7 +46,8 @@ class Schedule:
     criterion: Criterion = "likelihood"
     first_epoch: int = 0
     from_start: bool = False
-    keep_last: bool = False
+    ends: tuple[int, ...] = ()
+    rungs: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,11 @@ Report = Callable[[Progress], None]
 
 @dataclass
 class Outcome:
-    """One trained model; its best epoch is counted from 1, and 0 where no epoch was better than the start."""
+    """One trained model.
+
+    Its best epoch is counted from 1, and 0 where no epoch was better than the start. One that was left behind by its
+    rivals is returned as it was then, with its score.
+    """
 
     params: Params
     history: dict[str, list[float]]
@@ -76,13 +84,23 @@ class Outcome:
     best_score: float
     diverged_in: int | None
     interrupted: bool
+    left_behind: bool = False
 
 
 class _Watch:
     """The state of training, of all models at once: their histories and their best epochs so far."""
 
-    def __init__(self, n_models: int, schedule: Schedule, limit: float, epochs: Sequence[int] | None) -> None:
+    def __init__(
+        self,
+        n_models: int,
+        schedule: Schedule,
+        limit: float,
+        epochs: Sequence[int] | None = None,
+        rivals: Sequence[int] | None = None,
+    ) -> None:
         self.schedule, self.limit = schedule, limit
+        self.rivals = np.arange(n_models) if rivals is None else np.asarray(rivals)
+        self.left_behind = np.zeros(n_models, dtype=bool)
         self.max_epochs = np.full(n_models, schedule.max_epochs) if epochs is None else np.asarray(epochs)
         # One array of shape (n_models, 3) an epoch, its columns as in HISTORY.
         self.epochs: list[Floats] = []
@@ -103,10 +121,38 @@ class _Watch:
         # NaN counts as diverged.
         diverged = running & ~(losses <= self.limit)
         self.diverged_in[diverged] = self.n_epochs[diverged]
-        return self._improve(scores, running & ~diverged)
+        on = running & ~diverged
+        epoch = len(self.epochs)
+        if epoch in self.schedule.rungs:
+            self._leave_behind(on)
+        if not self.schedule.ends:
+            return self._improve(scores, on)
+        if epoch not in self.schedule.ends:
+            return np.zeros_like(on)
+        return self._improve(self.late_scores(), on & ~self.left_behind)
+
+    def _leave_behind(self, on: Mask) -> None:
+        """Leave behind the worse half of every group of rivals that are still on."""
+        scores = self.late_scores()
+        for group in np.unique(self.rivals[on]):
+            members = np.flatnonzero(on & (self.rivals == group))
+            first, second = self._by_criterion(scores[members])
+            # NaN, where nothing could be scored, comes last.
+            ranked = members[np.lexsort((second, first))]
+            self.left_behind[ranked[(len(ranked) + 1) // 2 :]] = True
+
+    def late_scores(self) -> Floats:
+        """Return the mean scores, loss and error, over the last tenth of the epochs so far."""
+        n = len(self.epochs)
+        return np.asarray(np.mean([epoch[:, 1:] for epoch in self.epochs[n - max(n // 10, 1) :]], axis=0))
+
+    def _by_criterion(self, scores: Floats) -> tuple[Floats, Floats]:
+        """Return what decides, and what decides between equals."""
+        loss, error = scores.T
+        return (loss, error) if self.schedule.criterion == "likelihood" else (error, loss)
 
     def _improve(self, scores: Floats, allowed: Mask) -> Mask:
-        first, second = scores.T if self.schedule.criterion == "likelihood" else scores.T[::-1]
+        first, second = self._by_criterion(scores)
         # NaN, where nothing could be scored, is never better.
         better: Mask = allowed & ((first < self.best[:, 0]) | ((first == self.best[:, 0]) & (second < self.best[:, 1])))
         self.best[better] = np.column_stack([first, second])[better]
@@ -114,17 +160,17 @@ class _Watch:
         return better
 
     def running(self) -> Mask:
-        on = (self.diverged_in == 0) & (self.n_epochs < self.max_epochs)
+        on = (self.diverged_in == 0) & (self.n_epochs < self.max_epochs) & ~self.left_behind
         if self.schedule.patience is not None:
             waited = self.n_epochs - self.best_epoch
             on &= ~np.isfinite(self.best[:, 0]) | (waited < self.schedule.patience)
         return np.asarray(on)
 
-    def end(self, m: int) -> float:
+    def score_at_end(self, m: int) -> float:
         """Return the mean score of a model over the last tenth of its epochs."""
-        column = HISTORY.index("held_out_loss" if self.schedule.criterion == "likelihood" else "held_out_error")
         n = int(self.n_epochs[m])
-        return float(np.mean([epoch[m, column] for epoch in self.epochs[n - max(n // 10, 1) : n]])) if n else np.inf
+        late = [epoch[m : m + 1, 1:] for epoch in self.epochs[n - max(n // 10, 1) : n]]
+        return float(self._by_criterion(np.mean(late, axis=0))[0][0]) if n else np.inf
 
     def history(self, m: int) -> dict[str, list[float]]:
         rows = np.reshape([epoch[m] for epoch in self.epochs[: self.n_epochs[m]]], (-1, len(HISTORY)))
@@ -142,6 +188,7 @@ def train(
     n_jobs: int = 1,
     report: Report | None = None,
     epochs: Sequence[int] | None = None,
+    rivals: Sequence[int] | None = None,
 ) -> list[Outcome]:
     """Train models side by side, each on its own sets, and return each as it was at its best held-out score.
 
@@ -153,6 +200,8 @@ def train(
         The sets to learn from, and those to watch; a model with none to watch is returned as it ended.
     epochs : sequence of int, one a model
         Where models end at different times; none may exceed the schedule's.
+    rivals : sequence of int, one a model
+        The group in which a model may be left behind; without it every model stands alone.
     """
     placed_once = {key: engine.place(s, spec) for key, s in {id(s): s for s in sets}.items()}
     placed = [placed_once[id(s)] for s in sets]
@@ -165,7 +214,7 @@ def train(
         return session.score(placed, [h if on else NO_SETS for h, on in zip(held_out, running, strict=True)])
 
     watched = [len(chosen) > 0 for chosen in held_out]
-    return _loop(session, spec, models, watched, schedule, run, score, report, epochs)
+    return _loop(session, spec, models, watched, schedule, run, score, report, epochs, rivals)
 
 
 def train_stream(
@@ -257,9 +306,11 @@ def _loop(
     score: Callable[[Mask], Floats],
     report: Report | None,
     epochs: Sequence[int] | None = None,
+    rivals: Sequence[int] | None = None,
 ) -> list[Outcome]:
     """Run epochs and keep the best of each model, until all have ended."""
-    watch = _Watch(len(models), schedule, DIVERGED * max(np.log(len(models[0].params.d)), 1.0), epochs)
+    limit = DIVERGED * max(np.log(len(models[0].params.d)), 1.0)
+    watch = _Watch(len(models), schedule, limit, epochs, rivals)
     # Decay that turns the weights over at every step has diverged before it began.
     watch.diverged_in[[model.shrink(spec) <= 0.0 for model in models]] = 1
     begin, interrupted = time.perf_counter(), False
@@ -297,11 +348,13 @@ def _outcomes(session: Session, watch: _Watch, watched: Sequence[bool], interrup
     best, last = session.params(remembered=True), session.params(remembered=False)
     outcomes = []
     for m, is_watched in enumerate(watched):
-        keep_best = is_watched and not watch.schedule.keep_last and bool(np.isfinite(watch.best[m, 0]))
+        keep_best = is_watched and bool(np.isfinite(watch.best[m, 0]))
         params, epoch = (best[m], watch.best_epoch[m]) if keep_best else (last[m], watch.n_epochs[m])
-        score = watch.end(m) if is_watched and watch.schedule.keep_last else float(watch.best[m, 0])
+        unjudged = is_watched and watch.schedule.ends and not keep_best
+        score = watch.score_at_end(m) if unjudged else float(watch.best[m, 0])
         diverged_in = int(watch.diverged_in[m]) or None
-        outcomes.append(Outcome(params, watch.history(m), int(epoch), score, diverged_in, interrupted))
+        behind = bool(watch.left_behind[m])
+        outcomes.append(Outcome(params, watch.history(m), int(epoch), score, diverged_in, interrupted, behind))
     return outcomes
 
 

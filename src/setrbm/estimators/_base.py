@@ -45,6 +45,8 @@ class BaseSetClassifier(ClassifierMixin, BaseEstimator):
     seed_: int
     n_epochs_: int
     best_epoch_: int
+    # What free energies are divided by in the posterior: the number of fits they are the sum of.
+    temperature_: float = 1.0
 
     # --- the fitted state ---
 
@@ -117,7 +119,7 @@ class BaseSetClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return log p(y | X), of shape (n_sets, n_classes)."""
-        return energy.log_posterior(self._forward_all(X, 1))
+        return energy.log_posterior(self._forward_all(X, 1) / self.temperature_)
 
     def predict_proba(self, X: Any) -> Array:
         """Return p(y | X), of shape (n_sets, n_classes): exact if the pooling is soft, the paper's estimate if hard."""
@@ -164,6 +166,7 @@ class BaseSetClassifier(ClassifierMixin, BaseEstimator):
             "seed": self.seed_,
             "n_epochs": self.n_epochs_,
             "best_epoch": self.best_epoch_,
+            "temperature": self.temperature_,
             **self._describe(),
         }
         persistence.write(path, persistence.ModelFile(type(self).__name__, description, arrays))
@@ -195,6 +198,9 @@ class BaseSetClassifier(ClassifierMixin, BaseEstimator):
         if min(counts) < 0:
             raise ValueError(f"seed, n_epochs and best_epoch must not be negative. Got {counts}.")
         estimator.seed_, estimator.n_epochs_, estimator.best_epoch_ = counts
+        estimator.temperature_ = float(described.get("temperature", 1.0))
+        if not 1.0 <= estimator.temperature_ <= n_hidden:
+            raise ValueError(f"temperature must lie between 1 and {n_hidden}. Got {estimator.temperature_}.")
         for letter in cls.letters:
             setattr(estimator, f"{letter}_", _as_trained(model.arrays[letter]))
         return estimator
@@ -216,11 +222,14 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSetClass
     """What the RBMs of sets know beside their predictions: energies, features, samples, explanations."""
 
     def free_energy(self, X: Any) -> Array:
-        """Return the paper's F(X, y), of shape (n_sets, n_classes); the posterior is the softmax of -F."""
+        """Return the paper's F(X, y), of shape (n_sets, n_classes); the posterior is the softmax of -F.
+
+        Where several fits are averaged, F is their sum, and the posterior the softmax of -F / ``temperature_``.
+        """
         return self._forward_all(X, 1)
 
     def transform(self, X: Any) -> Array:
-        """Return the pooled hidden activations, of shape (n_sets, n_hidden)."""
+        """Return the pooled hidden activations, of shape (n_sets, n_hidden); those of all fits side by side."""
         return self._forward_all(X, 0)
 
     def log_joint(self, X: Any) -> Array:
@@ -229,9 +238,17 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSetClass
         Only soft pooling has a joint distribution.
         """
         bags, settings = self._input(X), self._resolved()
+        self._refuse_average("log_joint")
         if settings.pooling == "hard":
             raise ValueError("log_joint must have pooling='soft'. Got 'hard', which defines a posterior only.")
         return energy.log_joint(bags.X, bags.offsets, self._params(), settings.constraint, settings.visible)
+
+    def _refuse_average(self, what: str) -> None:
+        if self.temperature_ != 1.0:
+            raise ValueError(
+                f"{what} must have one model. Got the average of {self.temperature_:g} fits, which defines a posterior "
+                "only. Fit with n_fits=1."
+            )
 
     def hidden_probabilities(self, X: Any, y: Any) -> Array:
         """Return p(h = 1 | X, y) under the soft model, of shape (n_vectors, n_hidden)."""
@@ -265,6 +282,7 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSetClass
             raise ValueError(f"sizes must be positive integers, one a set. Got {sizes!r}.")
         if n_steps < 1:
             raise ValueError(f"n_steps must be at least 1. Got {n_steps}.")
+        self._refuse_average("sample")
         if self._resolved().objective == "discriminative":
             warnings.warn(
                 "This model learned p(y | X) only: it knows nothing of how sets look, and its samples mean little. Fit "
@@ -295,7 +313,7 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSetClass
         """
         bags, settings = self._input(X), self._resolved()
         codes = (-self._forward(bags)[1]).argmax(axis=1) if y is None else as_codes(bags, y, self.classes_)[1]
-        parts = explain(bags, codes, self._params(), settings.constraint, settings.pooling)
+        parts = explain(bags, codes, self._params(), settings.constraint, settings.pooling, self.temperature_)
         names = getattr(self, "feature_names_in_", bags.feature_names)
         return Explanation(self.classes_[codes], *parts, bags.offsets, bags.ids, names)
 

@@ -51,8 +51,32 @@ def check_settings(estimator: Any) -> None:
     fraction = estimator.validation_fraction
     if not isinstance(fraction, Real) or not 0.0 < float(fraction) < 1.0:
         raise ValueError(f"validation_fraction must lie between 0 and 1. Got {fraction!r}.")
+    if "max_epochs" in estimator.CHOOSABLE:
+        _check_choosing(estimator)
+    elif not isinstance(estimator.early_stopping, bool):
+        raise ValueError(f"early_stopping must be True or False. Got {estimator.early_stopping!r}.")
     if not isinstance(estimator.verbose, Integral):
         raise ValueError(f"verbose must be an integer. Got {estimator.verbose!r}.")
+
+
+def _check_choosing(estimator: Any) -> None:
+    """Raise ValueError for settings of the estimators that choose which cannot be used."""
+    if estimator.early_stopping not in (True, False, "auto"):
+        raise ValueError(f"early_stopping must be True, False or 'auto'. Got {estimator.early_stopping!r}.")
+    n_fits = estimator.n_fits
+    if n_fits == "auto":
+        return
+    if not isinstance(n_fits, Integral) or isinstance(n_fits, bool) or int(n_fits) < 1:
+        raise ValueError(f"n_fits must be 'auto' or an integer of 1 or more. Got {n_fits!r}.")
+    several = int(n_fits) > 1
+    if several and not estimator.refit:
+        raise ValueError(f"n_fits must be 1 or 'auto' where nothing is trained again (refit=False). Got {n_fits}.")
+    learned = [objective for objective in choices_of(estimator.objective) if objective != "discriminative"]
+    if several and learned:
+        raise ValueError(
+            f"n_fits must be 1 or 'auto' with objective={learned[0]!r}: the average of several fits is a posterior, "
+            f"and no model of how sets look. Got {n_fits}."
+        )
 
 
 def choices_of(setting: Any) -> tuple[Any, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 from types import SimpleNamespace
@@ -12,9 +12,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from setrbm import persistence
+from setrbm import draws, persistence
 from setrbm._types import Integers
-from setrbm.energy import Params
+from setrbm.energy import Params, joined
 from setrbm.engines.protocol import LabelledSets, Model
 from setrbm.estimators._base import BaseSetClassifier
 from setrbm.estimators._checks import check_settings, choices_of
@@ -29,9 +29,18 @@ from setrbm.estimators._fitting import (
 )
 from setrbm.training import HISTORY, NO_SETS, Outcome, Schedule, hold_out
 
+# With so many held-out sets or more the best epoch can be told from a lucky one.
+SETS_TO_STOP_BY = 200
+# Candidates are halved after these parts of their epochs.
+RUNGS = (8, 4)
+N_FITS = 5
+
 
 class Choosing(BaseSetClassifier):
     """``fit`` that tries every combination of the choices side by side and keeps, or trains anew, the best."""
+
+    # How many fits of the chosen settings are averaged; a class that can average takes it in its constructor.
+    n_fits: Any = 1
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose the settings on a held-out part of labelled sets, then learn from all of them.
@@ -53,11 +62,25 @@ class Choosing(BaseSetClassifier):
 
     def _candidates(self) -> list[SimpleNamespace]:
         """Return one set of settings for every combination of choices."""
-        choices = [choices_of(getattr(self, name)) for name in self.CHOOSABLE]
+        names = [name for name in self.CHOOSABLE if name != "max_epochs"]
+        choices = [choices_of(getattr(self, name)) for name in names]
         settings = self._settings()
-        return [
-            SimpleNamespace(**settings | dict(zip(self.CHOOSABLE, values, strict=True))) for values in product(*choices)
-        ]
+        return [SimpleNamespace(**settings | dict(zip(names, values, strict=True))) for values in product(*choices)]
+
+    def _schedule(self, n_held_out: int) -> Schedule:
+        """Return how the candidates are trained and judged."""
+        lengths = sorted({int(length) for length in choices_of(self.max_epochs)})
+        stops_early = n_held_out >= SETS_TO_STOP_BY if self.early_stopping == "auto" else self.early_stopping
+        if stops_early:
+            return Schedule(lengths[-1], self.patience, self.stopping)
+        rungs = tuple(lengths[-1] // part for part in RUNGS) if self.halving else ()
+        return Schedule(lengths[-1], None, self.stopping, ends=tuple(lengths), rungs=rungs)
+
+    def _n_fits(self, chosen: SimpleNamespace) -> int:
+        """Return how many fits of the chosen settings are made on all sets."""
+        if self.n_fits == "auto":
+            return N_FITS if chosen.objective == "discriminative" and self.refit else 1
+        return int(self.n_fits)
 
     def _start(self, settings: SimpleNamespace, sets: LabelledSets, seed: int) -> Params:
         bags = sets.bags
@@ -66,7 +89,15 @@ class Choosing(BaseSetClassifier):
     def _note(self, candidates: list[SimpleNamespace], outcomes: list[Outcome], scores: list[float], best: int) -> None:
         """Write down what was tried and what was chosen."""
         names = [name for name in self.CHOOSABLE if isinstance(getattr(self, name), list | tuple | np.ndarray)]
-        tried = [{name: getattr(candidate, name) for name in names} for candidate in candidates]
+
+        def chosen(candidate: SimpleNamespace, outcome: Outcome) -> dict[str, Any]:
+            own = {name: getattr(candidate, name) for name in names}
+            if "max_epochs" in names:
+                # One that ended before any of the lengths offered was on its way to the next.
+                own["max_epochs"] = min(n for n in choices_of(self.max_epochs) if n >= outcome.best_epoch)
+            return own
+
+        tried = [chosen(candidate, outcome) for candidate, outcome in zip(candidates, outcomes, strict=True)]
         self.best_params_ = tried[best]
         self.best_score_ = float(scores[best])
         self.results_ = {
@@ -74,21 +105,26 @@ class Choosing(BaseSetClassifier):
             "score": [float(score) for score in scores],
             "best_epoch": [outcome.best_epoch for outcome in outcomes],
             "diverged": [outcome.diverged_in is not None for outcome in outcomes],
+            "left_behind": [outcome.left_behind for outcome in outcomes],
             "history": [outcome.history for outcome in outcomes],
         }
 
-    def _take_chosen(self, part: _Part, refitted: Outcome | None) -> None:
-        """Keep the model that was chosen, or as it was trained again on all sets."""
-        chosen = part.outcomes[part.best]
-        if refitted is not None and refitted.diverged_in is not None:
+    def _take_chosen(self, part: _Part, refitted: list[Outcome]) -> None:
+        """Keep the model that was chosen, or as it was trained again on all sets, once or several times."""
+        self.seed_ = part.seed
+        sound = [outcome for outcome in refitted if outcome.diverged_in is None]
+        if len(sound) < len(refitted):
             warnings.warn(
-                "The chosen settings diverged when they were trained again on all sets. The model is kept as it was "
-                "chosen, without the held-out part; offer smaller learning rates.",
+                "The chosen settings diverged when they were trained again on all sets"
+                + (f", in {len(refitted) - len(sound)} of {len(refitted)} fits, which are left out" if sound else "")
+                + ("" if sound else ". The model is kept as it was chosen, without the held-out part")
+                + "; offer smaller learning rates.",
                 stacklevel=4,
             )
-            refitted = None
-        self.seed_ = part.seed
-        self._take(chosen if refitted is None or refitted.interrupted else refitted)
+        if not sound or any(outcome.interrupted for outcome in sound):
+            sound = [part.outcomes[part.best]]
+        self._take(replace(sound[0], params=joined([outcome.params for outcome in sound])))
+        self.temperature_ = float(len(sound))
 
     def _settings(self) -> dict[str, Any]:
         """Return the constructor's settings, and those the class has fixed."""
@@ -108,7 +144,8 @@ class Choosing(BaseSetClassifier):
         self.best_params_, self.best_score_ = dict(chosen["best_params"]), float(chosen["best_score"])
         self.results_ = dict(chosen["results"])
         # What was chosen must be settings a model of one kind could have.
-        check_settings(SimpleNamespace(**vars(self._resolved()), CHOOSABLE=(), UNITS=self.UNITS))
+        one = vars(self._resolved()) | {"n_fits": self.n_fits, "CHOOSABLE": ("max_epochs",), "UNITS": self.UNITS}
+        check_settings(SimpleNamespace(**one))
 
 
 @dataclass
@@ -125,13 +162,24 @@ class _Part:
     outcomes: list[Outcome] = field(default_factory=list)
     best: int = 0
 
+    def kind(self, settings: SimpleNamespace) -> tuple[Any, tuple[int, ...]]:
+        """Return the spec and the shape of a model with these settings."""
+        shape = (hidden_units(settings), self.sets.bags.shape[1], len(self.estimator.classes_))
+        return spec_of(settings, self.sets.bags.dtype), shape
+
     def model(self, settings: SimpleNamespace) -> Model:
         return model_of(settings, self.estimator._start(settings, self.sets, self.seed), self.seed)
 
+    def fits(self) -> list[Model]:
+        """Return the models to train on all sets, each from a start of its own."""
+        settings = self.candidates[self.best]
+        seeds = [self.seed, *draws.further_seeds(self.seed, self.estimator._n_fits(settings) - 1)]
+        return [model_of(settings, self.estimator._start(settings, self.sets, seed), seed) for seed in seeds]
+
     def choose(self) -> None:
-        """Find the best candidate and write down what was tried."""
+        """Find the best candidate that was not left behind and write down what was tried."""
         scores = [np.inf if o.diverged_in is not None else o.best_score for o in self.outcomes]
-        self.best = int(np.argmin(scores))
+        self.best = int(np.argmin([np.inf if o.left_behind else s for o, s in zip(self.outcomes, scores, strict=True)]))
         refuse_divergence(self.candidates[self.best], self.outcomes[self.best])
         self.estimator._note(self.candidates, self.outcomes, scores, self.best)
 
@@ -172,7 +220,7 @@ def fit_side_by_side(estimators: Sequence[Choosing], data: Sequence[tuple[Any, A
             attempt(i, part.choose)
         refitted = _refit(list(parts.values()))
         for part in parts.values():
-            part.estimator._take_chosen(part, refitted.get(id(part)))
+            part.estimator._take_chosen(part, refitted.get(id(part), []))
     except BaseException:
         for i in range(len(estimators)):
             put_back(i)
@@ -192,22 +240,20 @@ def _train_all(parts: list[_Part]) -> None:
     """Train all candidates of all parts, those of one shape side by side; after Ctrl-C the rest are not begun."""
     if not parts:
         return
-    leader = parts[0].estimator
-    patience = leader.patience if leader.early_stopping else None
-    schedule = Schedule(leader.max_epochs, patience, leader.stopping, keep_last=not leader.early_stopping)
     done: dict[tuple[int, int], Outcome] = {}
-    for spec, members in _groups(parts).items():
+    for (schedule, spec, _), members in _groups(parts).items():
         models = [parts[p].model(parts[p].candidates[i]) for p, i in members]
         which = [parts[p] for p, _ in members]
         try:
             trained = train_side_by_side(
-                leader,
-                spec[0],
+                parts[0].estimator,
+                spec,
                 models,
                 [part.sets for part in which],
                 [part.learned_from for part in which],
                 [part.held_out for part in which],
                 schedule,
+                rivals=[p for p, _ in members],
             )
         except KeyboardInterrupt:
             if not done:
@@ -222,41 +268,44 @@ def _train_all(parts: list[_Part]) -> None:
 
 
 def _groups(parts: list[_Part]) -> dict[Any, list[tuple[int, int]]]:
-    """Return the candidates that can be trained side by side: those with the same spec and shape."""
+    """Return the candidates that can be trained side by side: those with the same schedule, spec and shape."""
     groups: dict[Any, list[tuple[int, int]]] = {}
     for p, part in enumerate(parts):
+        schedule = part.estimator._schedule(len(part.held_out))
         for i, candidate in enumerate(part.candidates):
-            spec = spec_of(candidate, part.sets.bags.dtype)
-            shape = (hidden_units(candidate), part.sets.bags.shape[1], len(part.estimator.classes_))
-            groups.setdefault((spec, shape), []).append((p, i))
+            groups.setdefault((schedule, *part.kind(candidate)), []).append((p, i))
     return groups
 
 
-def _refit(parts: list[_Part]) -> dict[int, Outcome]:
+def _refit(parts: list[_Part]) -> dict[int, list[Outcome]]:
     """Train the chosen settings of each part on all its sets for the chosen number of epochs."""
     if not parts or not parts[0].estimator.refit:
         return {}
     if any(outcome.interrupted for part in parts for outcome in part.outcomes):
         return {}
-    groups: dict[Any, list[_Part]] = {}
+    groups: dict[Any, list[tuple[_Part, Model]]] = {}
     for part in parts:
-        if len(part.learned_from) < len(part.sets.y):
-            settings = part.candidates[part.best]
-            shape = (hidden_units(settings), part.sets.bags.shape[1], len(part.estimator.classes_))
-            groups.setdefault((spec_of(settings, part.sets.bags.dtype), shape), []).append(part)
-    done: dict[int, Outcome] = {}
+        fits = part.fits()
+        if len(part.learned_from) < len(part.sets.y) or len(fits) > 1:
+            groups.setdefault(part.kind(part.candidates[part.best]), []).extend((part, fit) for fit in fits)
+    done: dict[int, list[Outcome]] = {}
     for (spec, _), members in groups.items():
-        epochs = [part.outcomes[part.best].best_epoch for part in members]
-        models = [part.model(part.candidates[part.best]) for part in members]
-        everything = [np.arange(len(part.sets.y)) for part in members]
-        none = [NO_SETS] * len(members)
-        sets = [part.sets for part in members]
+        epochs = [part.outcomes[part.best].best_epoch for part, _ in members]
+        everything = {id(part): np.arange(len(part.sets.y)) for part, _ in members}
         try:
             outcomes = train_side_by_side(
-                members[0].estimator, spec, models, sets, everything, none, Schedule(max(epochs)), epochs
+                parts[0].estimator,
+                spec,
+                [fit for _, fit in members],
+                [part.sets for part, _ in members],
+                [everything[id(part)] for part, _ in members],
+                [NO_SETS] * len(members),
+                Schedule(max(epochs)),
+                epochs,
             )
         except KeyboardInterrupt:
             warnings.warn("Training on all sets was interrupted; the model is kept as it was chosen.", stacklevel=5)
             break
-        done.update((id(part), outcome) for part, outcome in zip(members, outcomes, strict=True))
+        for (part, _), outcome in zip(members, outcomes, strict=True):
+            done.setdefault(id(part), []).append(outcome)
     return done

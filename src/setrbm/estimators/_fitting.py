@@ -175,6 +175,7 @@ def train_side_by_side(
     watched: Sequence[Integers],
     schedule: Schedule,
     epochs: Sequence[int] | None = None,
+    rivals: Sequence[int] | None = None,
 ) -> list[Outcome]:
     """Train models, each on some of its sets, watching its score on others, as the estimator is set."""
     return supervised(
@@ -182,7 +183,7 @@ def train_side_by_side(
         schedule,
         lambda n_jobs, report: train(
             suited_engine(estimator.engine, spec, len(models), sets),
-            spec, models, sets, learned_from, watched, schedule, n_jobs, report, epochs,
+            spec, models, sets, learned_from, watched, schedule, n_jobs, report, epochs, rivals,
         ),
     )  # fmt: skip
 
@@ -194,11 +195,12 @@ def supervised(
     report = progress_report.get() or progress_printer(estimator.verbose, type(estimator).__name__)
     outcomes = work(as_threads(estimator.n_jobs), report)
     if any(outcome.interrupted for outcome in outcomes):
-        if not any(outcome.history["loss"] for outcome in outcomes):
+        ended_in = max(len(outcome.history["loss"]) for outcome in outcomes)
+        if not ended_in:
             # Nothing was learned that could be kept.
             raise KeyboardInterrupt
         warnings.warn(
-            f"Training was interrupted in epoch {len(outcomes[0].history['loss']) + 1} of {schedule.max_epochs}; the "
+            f"Training was interrupted in epoch {ended_in + 1} of {schedule.max_epochs}; the "
             "best parameters so far are kept.",
             stacklevel=4,
         )

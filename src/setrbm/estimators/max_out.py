@@ -128,8 +128,8 @@ class MaxOutClassifierCV(_MaxOut, Choosing):
     ----------
     unit, n_hidden, learning_rate, batch_size, weight_decay, init_scale : as for MaxOutClassifier, or a list of values \
 to choose from
-    refit, max_epochs, early_stopping, validation_fraction, patience, stopping, scale, class_weight, engine, n_jobs, \
-random_state, verbose : as for ClassSetRBMCV
+    refit, max_epochs, early_stopping, halving, validation_fraction, patience, stopping, scale, class_weight, engine, \
+n_jobs, random_state, verbose : as for ClassSetRBMCV
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ random_state, verbose : as for ClassSetRBMCV
     """
 
     CHOOSABLE: ClassVar[tuple[str, ...]] = (
-        "unit", "n_hidden", "learning_rate", "batch_size", "weight_decay", "init_scale",
+        "unit", "n_hidden", "learning_rate", "batch_size", "weight_decay", "init_scale", "max_epochs",
     )  # fmt: skip
 
     def __init__(
@@ -155,8 +155,9 @@ random_state, verbose : as for ClassSetRBMCV
         *,
         n_hidden: Any = 100,
         learning_rate: Any = (0.01, 0.03, 0.1, 0.3),
-        max_epochs: int = 300,
-        early_stopping: bool = True,
+        max_epochs: Any = 300,
+        early_stopping: bool | str = True,
+        halving: bool = True,
         validation_fraction: float = 0.2,
         patience: int | None = 50,
         stopping: Criterion = "likelihood",
@@ -176,6 +177,7 @@ random_state, verbose : as for ClassSetRBMCV
         self.learning_rate = learning_rate
         self.max_epochs = max_epochs
         self.early_stopping = early_stopping
+        self.halving = halving
         self.validation_fraction = validation_fraction
         self.patience = patience
         self.stopping = stopping

@@ -18,7 +18,6 @@ import triton.language as tl
 
 from setrbm import draws
 
-_PRECISION: tl.constexpr = tl.constexpr("tf32x3")
 _GOLDEN64: tl.constexpr = tl.constexpr(draws.GOLDEN64)
 _MIX64_A: tl.constexpr = tl.constexpr(draws.MIX64_A)
 _MIX64_B: tl.constexpr = tl.constexpr(draws.MIX64_B)
@@ -77,9 +76,28 @@ def _value(a, OR: tl.constexpr):
 
 
 @triton.jit
-def _product(left, right, sum, dtype: tl.constexpr):
-    precision: tl.constexpr = "ieee" if dtype == tl.float64 else _PRECISION
-    return tl.dot(left, right, acc=sum, input_precision=precision, out_dtype=dtype)
+def _parts(x):
+    """Return the leading bits of float32 numbers, as many as tensor cores take, and the rest."""
+    high = (x.to(tl.uint32, bitcast=True) & tl.full([], 0xFFFFE000, tl.uint32)).to(tl.float32, bitcast=True)
+    return high, x - high
+
+
+@triton.jit
+def _product(left, right, sum, dtype: tl.constexpr, COARSE: tl.constexpr = False):
+    """Return sum + left right, as exact as float32; COARSE where the leading bits of left are all it has."""
+    if dtype == tl.float64:
+        return tl.dot(left, right, acc=sum, input_precision="ieee", out_dtype=dtype)
+    high, low = _parts(right)
+    if COARSE:
+        part = tl.dot(left, low, input_precision="tf32")
+        part = tl.dot(left, high, acc=part, input_precision="tf32")
+    else:
+        left_high, left_low = _parts(left)
+        part = tl.dot(left_low, high, input_precision="tf32")
+        part = tl.dot(left_high, low, acc=part, input_precision="tf32")
+        part = tl.dot(left_high, high, acc=part, input_precision="tf32")
+    # Added here, because tensor cores cut off what they add up, always towards zero.
+    return sum + part
 
 
 @triton.jit
@@ -178,11 +196,13 @@ def _reconstruct(
         for begin in range(0, FP, B):
             f = begin + tl.arange(0, B)
             block = tl.load(W + f[:, None] * HP + j[None, :])
-            drive = _product(h.to(dtype), tl.trans(block), tl.zeros([T, B], dtype) + tl.load(b_at + f)[None, :], dtype)
+            drive = _product(
+                h.to(dtype), tl.trans(block), tl.zeros([T, B], dtype) + tl.load(b_at + f)[None, :], dtype, True
+            )
             x = _draw_inputs(drive, input_key, angle_key, s, f, dtype, GAUSSIAN)
             x = tl.where((f < n_features)[None, :], x, 0.0)
             tl.store(X_model + s[:, None] * FP + f[None, :], x, mask=here)
-            a = _product(x, block, a, dtype)
+            a = _product(x, block, a, dtype, not GAUSSIAN)
         tl.debug_barrier()
         tl.store(A_model + s[:, None] * HP + j[None, :], a, mask=here)
 
