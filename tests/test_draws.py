@@ -66,3 +66,12 @@ def test_chain_numbers_do_not_depend_on_the_other_sets_of_the_batch():
     one = draws.ChainDraws(3, 1, np.array([9]), np.array([3]))
     assert (many.per_vector(2, draws.INPUT, 7)[3:] == one.per_vector(2, draws.INPUT, 7)).all()
     assert (many.per_set(2, draws.HOLDER, 7)[2:] == one.per_set(2, draws.HOLDER, 7)).all()
+
+
+def test_orders_of_many_seeds_at_once_are_those_of_each_alone():
+    sets = [np.array([3, 1, 4, 15]), np.arange(9), np.empty(0, dtype=np.intp), np.array([7])]
+    seeds, firsts = [5, 6, 7, 2**31 - 2], [0, 100, 3, 0]
+    together = draws.orders(seeds, 11, sets, firsts)
+    for seed, chosen, first, got in zip(seeds, sets, firsts, together, strict=True):
+        rank = draws.bits(draws.keys(seed, 11, draws.ORDER), chosen + first)[0]
+        np.testing.assert_array_equal(got, chosen[np.argsort(rank, kind="stable")])

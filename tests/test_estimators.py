@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -233,7 +234,8 @@ def test_weight_decay_shrinks_the_weights():
 
 def test_cv_chooses_the_best_held_out_score_and_refits_on_all_sets():
     bags, y = easy(60)
-    model = ClassSetRBMCV(5, learning_rate=(1e-5, 0.1), init_scale=0.3, max_epochs=30, random_state=0).fit(bags, y)
+    settings = {"init_scale": 0.3, "max_epochs": 30, "early_stopping": True, "n_fits": 1, "random_state": 0}
+    model = ClassSetRBMCV(5, learning_rate=(1e-5, 0.1), **settings).fit(bags, y)
     assert model.best_params_ == {"learning_rate": 0.1}
     assert model.best_score_ == min(model.results_["score"])
     chosen = model.results_["best_epoch"][model.results_["score"].index(model.best_score_)]
@@ -247,9 +249,9 @@ def test_cv_chooses_the_best_held_out_score_and_refits_on_all_sets():
 
 def test_cv_without_refit_is_the_paper_s_way():
     bags, y = easy(60)
-    settings = {"max_epochs": 30, "patience": 5, "init_scale": 0.3, "learning_rate": 0.1, "random_state": 0}
-    kept = ClassSetRBMCV(5, refit=False, **settings).fit(bags, y)
-    alone = ClassSetRBM(5, **settings).fit(bags, y)
+    settings = {"max_epochs": 30, "patience": 5, "init_scale": 0.3, "learning_rate": 0.1, "weight_decay": 0.0}
+    kept = ClassSetRBMCV(5, refit=False, early_stopping=True, random_state=0, **settings).fit(bags, y)
+    alone = ClassSetRBM(5, random_state=0, **settings).fit(bags, y)
     np.testing.assert_array_equal(kept.W_, alone.W_)
 
 
@@ -260,7 +262,7 @@ def test_cv_chooses_among_models_of_different_shape():
     ).fit(bags, y)
     assert set(model.best_params_) == {"n_hidden", "constraint", "pooling"}
     assert len(model.results_["score"]) == 8
-    assert model.W_.shape[0] == model.best_params_["n_hidden"]
+    assert model.W_.shape[0] == 5 * model.best_params_["n_hidden"]
     expected = free_energy(
         model._scaled(bags).X, bags.offsets, model._params(), model.best_params_["constraint"],
         model.best_params_["pooling"],
@@ -614,7 +616,8 @@ def test_empty_choices_and_choices_that_cannot_be_are_named():
         ClassSetRBMCV(visible=["binary"]).fit(*easy())
 
 
-def test_a_refit_that_diverges_leaves_the_model_as_it_was_chosen(monkeypatch):
+@pytest.mark.parametrize("n_fits", [1, 3])
+def test_a_refit_that_diverges_leaves_the_model_as_it_was_chosen(monkeypatch, n_fits):
     bags, y = easy()
     settings = {"learning_rate": (0.05, 0.1), "init_scale": 0.3, "max_epochs": 4, "random_state": 0}
     kept = ClassSetRBMCV(5, refit=False, **settings).fit(bags, y)
@@ -626,8 +629,25 @@ def test_a_refit_that_diverges_leaves_the_model_as_it_was_chosen(monkeypatch):
 
     monkeypatch.setattr("setrbm.estimators._choosing.train_side_by_side", train_apart)
     with pytest.warns(UserWarning, match="diverged when they were trained again on all sets. The model is kept"):
-        model = ClassSetRBMCV(5, **settings).fit(bags, y)
+        model = ClassSetRBMCV(5, n_fits=n_fits, **settings).fit(bags, y)
     np.testing.assert_array_equal(model.W_, kept.W_)
+    assert model.temperature_ == 1.0
+
+
+def test_fits_that_diverge_are_left_out_of_the_average(monkeypatch):
+    bags, y = easy()
+    settings = {"learning_rate": 0.1, "init_scale": 0.3, "max_epochs": 4, "random_state": 0}
+    whole = ClassSetRBMCV(5, n_fits=3, **settings).fit(bags, y)
+
+    def train_apart(*args, **kwargs):
+        outcomes = train_side_by_side(*args, **kwargs)
+        return outcomes if len(outcomes) < 3 else [outcomes[0], replace(outcomes[1], diverged_in=2), outcomes[2]]
+
+    monkeypatch.setattr("setrbm.estimators._choosing.train_side_by_side", train_apart)
+    with pytest.warns(UserWarning, match="on all sets, in 1 of 3 fits, which are left out; offer smaller"):
+        model = ClassSetRBMCV(5, n_fits=3, **settings).fit(bags, y)
+    np.testing.assert_array_equal(model.W_, np.delete(whole.W_, slice(5, 10), axis=0))
+    assert model.temperature_ == 2.0
 
 
 @pytest.mark.parametrize("estimator", [ClassSetRBM(5), ClassSetRBM(5, early_stopping=False), ClassSetRBMCV(5)])
@@ -647,7 +667,8 @@ def test_ctrl_c_before_anything_is_learned_is_raised_as_always(monkeypatch, esti
     np.testing.assert_array_equal(parts.W_, before)
 
 
-def test_ctrl_c_in_the_refit_keeps_the_model_as_it_was_chosen():
+@pytest.mark.parametrize("epoch", [1, 3])
+def test_ctrl_c_in_the_refit_keeps_the_model_as_it_was_chosen(epoch):
     bags, y = easy()
     settings = {"learning_rate": (0.05, 0.1), "init_scale": 0.3, "max_epochs": 20, "random_state": 0}
     kept = ClassSetRBMCV(5, refit=False, **settings).fit(bags, y)
@@ -655,7 +676,7 @@ def test_ctrl_c_in_the_refit_keeps_the_model_as_it_was_chosen():
 
     def interrupt(progress):
         seen.append(progress.running)
-        if progress.running == 1 and progress.epoch == 1 and len(seen) > 10:
+        if progress.epoch == epoch and len(seen) > 10:
             raise KeyboardInterrupt
 
     token = progress_report.set(interrupt)
@@ -665,6 +686,7 @@ def test_ctrl_c_in_the_refit_keeps_the_model_as_it_was_chosen():
     finally:
         progress_report.reset(token)
     np.testing.assert_array_equal(model.W_, kept.W_)
+    assert model.temperature_ == 1.0
 
 
 def test_going_on_with_another_number_of_hidden_units_is_refused_in_parts_too():

@@ -9,6 +9,7 @@ rounds of a 32-bit finaliser over ``unit * odd + low word`` and ``high word``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,22 +43,25 @@ def _mix32(z: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
     return z ^ (z >> np.uint32(16))
 
 
-def keys(seed: int, *fields: int | Integers) -> Keys:
-    """Return the 64-bit keys of a seed and the fields that say what is drawn; fields broadcast.
+def keys(seed: int | Integers, *fields: int | Integers) -> Keys:
+    """Return the 64-bit keys of a seed, or several, and the fields that say what is drawn; all broadcast.
 
     Examples
     --------
     >>> keys(0, 1, 2) == keys(0, 1, 2), keys(0, 1, 2) == keys(0, 2, 1)
     (array([ True]), array([False]))
     """
-    k = _mix64(np.array([seed], dtype=np.uint64) + np.uint64(GOLDEN64))
+    k = _mix64(np.atleast_1d(np.asarray(seed)).astype(np.uint64) + np.uint64(GOLDEN64))
     for field in fields:
         k = _mix64(k + np.uint64(GOLDEN64) * (np.atleast_1d(np.asarray(field)).astype(np.uint64) + np.uint64(1)))
     return k
 
 
 def bits(key: Keys, units: int | Integers) -> npt.NDArray[np.uint32]:
-    """Return 32-bit numbers of shape (n_keys, n_units): for ``range(units)``, or for the unit numbers given."""
+    """Return 32-bit numbers of shape (n_keys, n_units): for ``range(units)``, or for the unit numbers given.
+
+    These may be a row each key has for itself.
+    """
     numbers = np.arange(units) if isinstance(units, int) else units
     low = (key & np.uint64(0xFFFFFFFF)).astype(np.uint32)[:, np.newaxis]
     high = (key >> np.uint64(32)).astype(np.uint32)[:, np.newaxis]
@@ -91,8 +95,23 @@ def order(seed: int, epoch: int, sets: Integers, first: int = 0) -> Integers:
     >>> sorted(order(0, 1, np.arange(5)).tolist())
     [0, 1, 2, 3, 4]
     """
-    rank = bits(keys(seed, epoch, ORDER), sets + first)[0]
-    return sets[np.argsort(rank, kind="stable")]
+    return orders([seed], epoch, [sets], [first])[0]
+
+
+def orders(
+    seeds: Sequence[int], epoch: int, sets: Sequence[Integers], firsts: Sequence[int] | None = None
+) -> list[Integers]:
+    """Return for each seed its sets in the order this epoch visits them."""
+    lengths = np.array([len(one) for one in sets])
+    inside = np.arange(lengths.max(initial=0)) < lengths[:, np.newaxis]
+    numbers = np.zeros(inside.shape, dtype=np.intp)
+    numbers[inside] = np.concatenate(sets)
+    in_stream = numbers if firsts is None else numbers + np.asarray(firsts)[:, np.newaxis]
+    rank = bits(keys(np.asarray(seeds), epoch, ORDER), in_stream).astype(np.int64)
+    # What only fills a row up comes last in it.
+    rank[~inside] = 1 << 32
+    sorted_numbers = np.take_along_axis(numbers, np.argsort(rank, axis=1, kind="stable"), axis=1)
+    return [row[:n] for row, n in zip(sorted_numbers, lengths, strict=True)]
 
 
 @dataclass(frozen=True)

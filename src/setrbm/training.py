@@ -276,18 +276,16 @@ def _orders(
     running: Mask,
 ) -> list[Integers]:
     """Return the order of sets of every running model; models that share seed and sets share the array."""
-    made: dict[tuple[int, int, int], Integers] = {}
-
-    def order(model: Model, chosen: Integers, first: int) -> Integers:
-        key = (model.seed, id(chosen), first)
-        if key not in made:
-            made[key] = draws.order(model.seed, epoch, chosen, first)
-        return made[key]
-
-    return [
-        order(model, chosen, s.first) if on else NO_SETS
-        for model, chosen, s, on in zip(models, training, sets, running, strict=True)
-    ]
+    wanted: dict[tuple[int, int, int], Integers] = {}
+    of_model: list[tuple[int, int, int] | None] = []
+    for model, chosen, s, on in zip(models, training, sets, running.tolist(), strict=True):
+        key = (model.seed, id(chosen), s.first)
+        of_model.append(key if on else None)
+        if on:
+            wanted[key] = chosen
+    seeds, firsts = [key[0] for key in wanted], [key[2] for key in wanted]
+    made = dict(zip(wanted, draws.orders(seeds, epoch, list(wanted.values()), firsts), strict=True)) if wanted else {}
+    return [NO_SETS if key is None else made[key] for key in of_model]
 
 
 def held_out_of(sets: LabelledSets, fraction: float, seed: int) -> Mask:

@@ -87,7 +87,7 @@ RatesOption = Annotated[
     typer.Option(
         "--learning-rate",
         metavar="RATE",
-        show_default="0.01, 0.03, 0.1, 0.3",
+        show_default="0.01, 0.03, 0.1",
         help="Step size; give it several times to choose among them on held-out sets.",
         rich_help_panel=TRAINING,
     ),
@@ -98,7 +98,7 @@ EpochsOption = Annotated[
         "--epochs",
         metavar="N",
         min=1,
-        show_default="300",
+        show_default="400",
         help="The most passes over the sets.",
         rich_help_panel=TRAINING,
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,27 @@ def fits(spec: Spec, model: Model, stores: Sequence[Store]) -> bool:
 def padded(n: int, least: int = 16) -> int:
     """Return the next power of two."""
     return max(least, 1 << (n - 1).bit_length())
+
+
+@dataclass(frozen=True)
+class _Lists:
+    """The sets each model is to see, as the kernels take them.
+
+    Attributes
+    ----------
+    matrix, which, lengths : torch.Tensor
+        Lists as rows, the row of each model, and the length of each row.
+    active : ndarray
+        The models whose list is not empty.
+    weights : ndarray
+        The total weight of each model's sets; 1 where it has none.
+    """
+
+    matrix: torch.Tensor
+    which: torch.Tensor
+    lengths: torch.Tensor
+    active: Integers
+    weights: Floats
 
 
 class ManyModels:
@@ -84,11 +106,8 @@ class ManyModels:
             self._known = (stores, whole, np.array([at[id(store)] for store in stores]))
         return self._known[1], self._known[2]
 
-    def _lists(self, lists: Sequence[Integers], firsts: Integers) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return lists of sets as one matrix, which of its rows is each model's, and their lengths.
-
-        Models that share a list and a store share a row.
-        """
+    def _lists(self, lists: Sequence[Integers], store: Store, firsts: Integers) -> _Lists:
+        """Return lists of sets as one matrix; models that share a list and a store share a row."""
         rows: dict[tuple[int, int], int] = {}
         which = [
             rows.setdefault((id(one), first), len(rows)) for one, first in zip(lists, firsts.tolist(), strict=True)
@@ -102,8 +121,12 @@ class ManyModels:
         matrix = np.zeros((len(rows), max(int(lengths.max()), 1)), dtype=np.int64)
         for row, numbers in enumerate(filled):
             matrix[row, : len(numbers)] = numbers
-        on_device = (torch.from_numpy(array).to(self.device) for array in (matrix, np.array(which, np.int32), lengths))
-        return tuple(on_device)  # type: ignore[return-value]
+        of_model = np.array(which, np.int32)
+        totals = np.array([float(store.host_weights[numbers].sum()) if len(numbers) else 1.0 for numbers in filled])
+        on_device, rows_of, row_lengths = (
+            torch.from_numpy(array).to(self.device) for array in (matrix, of_model, lengths)
+        )
+        return _Lists(on_device, rows_of, row_lengths, np.flatnonzero(lengths[of_model] > 0), totals[of_model])
 
     def _padded(self) -> dict[str, int]:
         n_hidden, n_features, n_classes = self.shape
@@ -151,41 +174,40 @@ class ManyModels:
         from setrbm.engines.gpu.kernels import train_epoch
 
         store, firsts = self._joined(stores)
-        matrix, which, lengths = self._lists(orders, firsts)
-        active = np.flatnonzero([len(order) > 0 for order in orders])
+        lists = self._lists(orders, store, firsts)
         losses = torch.full((self.n_models,), torch.nan, dtype=self.dtype, device=self.device)
-        sizes = self._sizes(store, matrix)
+        sizes = self._sizes(store, lists.matrix)
         W, U, b, c, d = self.now
-        for part in self._launches(active, sizes[1]):
+        for part in self._launches(lists.active, sizes[1]):
             train_epoch[(len(part),)](
-                W, U, b, c, d, store.rows.dense(), store.offsets, store.labels, store.weights, store.numbers, matrix,
-                which, lengths, torch.from_numpy(part.astype(np.int32)).to(self.device), self.seeds, self.rates,
-                self.generative_rates, self.shrinks, losses, *self._buffers(len(part), sizes[1]),
-                torch.tensor([epoch], device=self.device), *sizes, K=self.spec.cd_steps,
+                W, U, b, c, d, store.rows.dense(), store.offsets, store.labels, store.weights, store.numbers,
+                lists.matrix, lists.which, lists.lengths, torch.from_numpy(part.astype(np.int32)).to(self.device),
+                self.seeds, self.rates, self.generative_rates, self.shrinks, losses,
+                *self._buffers(len(part), sizes[1]), torch.tensor([epoch], device=self.device), *sizes,
+                K=self.spec.cd_steps,
                 DISCRIMINATIVE=self.spec.discriminative, GENERATIVE=self.spec.generative,
                 GAUSSIAN=self.spec.visible == "gaussian", **self._settings(),
             )  # fmt: skip
         in_bounds = torch.stack([(tensor.abs() <= LARGEST).flatten(1).all(1) for tensor in self.now]).all(0)
         total = torch.where(in_bounds | torch.isnan(losses), losses, torch.inf).cpu().numpy().astype(float)
-        return np.asarray(total / _weights(store, orders, firsts))
+        return np.asarray(total / lists.weights)
 
     def score(self, stores: Sequence[Store], which_sets: Sequence[Integers]) -> Floats:
         """Return each model's mean loss and error over its sets."""
         from setrbm.engines.gpu.kernels import score_sets
 
         store, firsts = self._joined(stores)
-        matrix, which, lengths = self._lists(which_sets, firsts)
-        active = np.flatnonzero([len(chosen) > 0 for chosen in which_sets])
+        lists = self._lists(which_sets, store, firsts)
         scores = torch.full((self.n_models, 2), torch.nan, dtype=self.dtype, device=self.device)
-        sizes = self._sizes(store, matrix)
+        sizes = self._sizes(store, lists.matrix)
         W, U, _, c, d = self.now
-        for part in self._launches(active, sizes[1]):
+        for part in self._launches(lists.active, sizes[1]):
             score_sets[(len(part),)](
-                W, U, c, d, store.rows.dense(), store.offsets, store.labels, store.weights, matrix, which, lengths,
-                torch.from_numpy(part.astype(np.int32)).to(self.device), scores,
+                W, U, c, d, store.rows.dense(), store.offsets, store.labels, store.weights, lists.matrix, lists.which,
+                lists.lengths, torch.from_numpy(part.astype(np.int32)).to(self.device), scores,
                 self._buffers(len(part), sizes[1])[0], *sizes, **self._settings(),
             )  # fmt: skip
-        return np.asarray(scores.cpu().numpy().astype(float) / _weights(store, which_sets, firsts)[:, np.newaxis])
+        return np.asarray(scores.cpu().numpy().astype(float) / lists.weights[:, np.newaxis])
 
     def remember(self, models: Mask) -> None:
         """Keep a copy of the present parameters of these models."""
@@ -213,18 +235,6 @@ class ManyModels:
             unpadded(*(array[m] for array in (best if remembered and self.has_best[m] else now)))
             for m in range(self.n_models)
         ]
-
-
-def _weights(store: Store, lists: Sequence[Integers], firsts: Integers) -> Floats:
-    """Return the total weight of each model's sets; 1 where it has none."""
-    known: dict[tuple[int, int], float] = {}
-
-    def total(one: Integers, first: int) -> float:
-        if (id(one), first) not in known:
-            known[id(one), first] = float(store.host_weights[one + first].sum()) if len(one) else 1.0
-        return known[id(one), first]
-
-    return np.array([total(one, first) for one, first in zip(lists, firsts.tolist(), strict=True)])
 
 
 def free_bytes(device: Any) -> int:
