@@ -605,6 +605,33 @@ def test_reproduce_makes_the_table_its_page_and_goes_on_from_what_is_there(tmp_p
     assert [entry["command"] for entry in runs] == [command]
 
 
+def test_the_effects_of_settings_are_run_shown_and_put_on_the_page(tmp_path):
+    out = tmp_path / "out"
+    first = run("reproduce", "effects", "--quick", "-d", "musk1", "-o", out, "--folds", 2, "--quiet")
+    assert first.exit_code == 0, first.stderr
+    assert re.search(r"n_hidden=300 +[0-9.]+", first.stdout)
+    rows = read_results(out / "effects.csv")
+    assert len(rows) == 2 * len({row.system for row in rows}) == 2 * 16
+    assert reproduce(out, "-m", "SVM-max").exit_code == 0
+    page = (out / "reproduction.md").read_text(encoding="utf-8")
+    assert "## Learning curves and single settings" in page
+    assert "`setrbm reproduce effects --quick -d musk1 --folds 2`" in page
+    assert len(list((out / "images").iterdir())) == 5
+    refused = run("reproduce", "effects", "-m", "SVM-max", "-o", out)
+    assert refused.exit_code != 0
+    assert "effects takes neither --models nor --engine gpu" in refused.stderr
+
+
+def test_remarks_beside_the_results_stand_on_the_page(tmp_path):
+    (tmp_path / "table1-remarks.json").write_text('[{"system": "SVM-max", "dataset": "musk1", "remark": "Quick."}]')
+    assert reproduce(tmp_path, "-m", "SVM-max").exit_code == 0
+    assert "SVM-max on Musk1: Quick." in (tmp_path / "reproduction.md").read_text(encoding="utf-8")
+    (tmp_path / "table1-remarks.json").write_text("no list")
+    result = reproduce(tmp_path, "-m", "SVM-max")
+    assert result.exit_code != 0
+    assert "table1-remarks.json must hold a list in JSON" in result.stderr
+
+
 def test_reproduce_names_the_nearest_rows_and_data_sets(tmp_path):
     for arguments, message in (
         (("-m", "SVM-maxx"), "The nearest: SVM-max"),

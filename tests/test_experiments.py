@@ -12,6 +12,8 @@ EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 if not EXPERIMENTS.exists():
     pytest.skip("the experiments are not part of this copy", allow_module_level=True)
 
+Y = np.arange(60) % 2
+
 
 @pytest.fixture
 def recipe(monkeypatch):
@@ -20,25 +22,57 @@ def recipe(monkeypatch):
 
 
 def test_recipes_are_judged_inside_training_parts(recipe):
-    y = np.arange(60) % 2
-    outer = repeated_folds(y, recipe.FOLDS, 1, recipe.SEED)
-    splits = recipe.inner_splits(y)
-    assert len(splits) == recipe.FOLDS * recipe.INNER_FOLDS
-    for split in splits:
-        shown = set(split.train.tolist()) | set(split.test.tolist())
-        assert shown == set(outer[split.repeat].train.tolist())
-        assert not set(split.train.tolist()) & set(split.test.tolist())
+    outer = repeated_folds(Y, 10, 1, recipe.SEED)
+    splits = recipe.splits(Y)
+    assert len(splits) == 20
+    for i, split in enumerate(splits):
+        assert set(split.train) | set(split.test) == set(outer[i // 2].train)
+        assert not set(split.train) & set(split.test)
+        assert np.array_equal(np.sort(np.concatenate(split.parts)), np.sort(split.train))
 
 
-def test_every_recipe_tried_leaves_a_line(recipe, tmp_path, monkeypatch):
-    from test_protocol import sets
+def made_logits(recipe, family, right):
+    """Logits that are right, and sure, where ``right(member, setting, checkpoint)`` says so, else wrong."""
+    blocks = []
+    for split in recipe.splits(Y):
+        for member in family.members:
+            sign = np.where(Y[split.watched(member)] == 1, 1.0, -1.0)
+            for setting in range(len(family.settings)):
+                says = [1.0 if right(member, setting, at) else -1.0 for at in range(len(family.checkpoints))]
+                one = np.outer(says, 4.0 * sign)
+                blocks.append(np.rint(np.stack([one, one]) * recipe.STEP).astype(np.int8).ravel())
+    return np.concatenate(blocks)
 
-    bags, y = sets(60)
-    monkeypatch.setitem(recipe.RECIPES, "tiny", {"n_hidden": 3, "learning_rate": 0.1, "max_epochs": 2})
-    log = tmp_path / "log.csv"
-    for _ in range(2):
-        recipe.write(log, recipe.judge("tiny", "made", bags, y, "cpu"))
-    lines = log.read_text().splitlines()
-    assert len(lines) == 3
-    assert lines[1].split(",")[1:4:2] == lines[2].split(",")[1:4:2]
-    assert ",50," in lines[1]
+
+def accuracies(recipe, family, right):
+    splits = recipe.unpacked(family, made_logits(recipe, family, right), Y)
+    return {(name, what): np.mean([rule(s) for s in splits]) for name, what, rule in recipe.rules(family)}
+
+
+def test_a_rule_is_judged_by_what_it_would_choose(recipe):
+    family = recipe.Family((0.01, 0.03), (0.3,), parts=5, fits=1)
+    last = len(family.checkpoints) - 1
+    # The second setting is right at the end; the first in the middle only, and never when trained on all sets.
+    found = accuracies(recipe, family, lambda m, s, at: at == last if s else (at == 3 and m < recipe.PARTS))
+    for n in ("1 part", "5 parts"):
+        assert found["all settings", f"the end by likelihood, {n}: refitted, 1 averaged"] == 1.0
+        # The first of equal scores is that of the first setting, which is wrong once it has learned from all sets.
+        assert found["all settings", f"any epoch by error, {n}: refitted, 1 averaged"] == 0.0
+        assert found["all settings", f"any epoch by error, {n}: kept"] == 1.0
+
+
+def test_what_is_left_behind_at_a_rung_is_not_chosen(recipe):
+    family = recipe.Family((0.01, 0.03), (0.3,))
+    rung, last = family.checkpoints.index(50), len(family.checkpoints) - 1
+    found = accuracies(recipe, family, lambda m, s, at: at < last if s else at in (rung - 1, last))
+    # Only the first is right at the end, but it is wrong at the rung.
+    assert found["all settings", "the end by likelihood, 1 part: refitted, 1 averaged"] == 1.0
+    assert found["all settings", "halved, the end by likelihood: refitted, 1 averaged"] == 0.0
+
+
+def test_fits_are_averaged_before_they_are_judged(recipe):
+    family = recipe.Family((0.01,), (0.3,))
+    found = accuracies(recipe, family, lambda m, s, at: m not in (5, 6))
+    name = "rate 0.01, size 0.3, decay 0"
+    assert found[name, "to the end, 1 fits averaged"] == pytest.approx(0.6)
+    assert found[name, "to the end, 5 fits averaged"] == 1.0

@@ -22,7 +22,7 @@ def accuracy(constraint, pooling, objective):
         generative_learning_rate=0.0003,
         init_scale=0.3,
         max_epochs=100,
-        patience=20,
+        n_fits=1,
         random_state=0,
         n_jobs=1,
     )

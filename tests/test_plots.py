@@ -10,24 +10,19 @@ from made_rows import FOLDS, REPEATS, everywhere
 from setrbm.evaluation.plots import (
     draw_accuracies,
     draw_critical_difference,
-    draw_learning_curves,
     draw_setting,
     line_style,
     log_places,
-    quartiles,
 )
 from setrbm.evaluation.tables import Table1
 
 TABLE = Table1(everywhere({"SVM-max": 14, "MLP-maxOut": 13, "Ours": 12})[:-1], REPEATS, FOLDS)
-RUN = {"loss": [3.0, 2.0, 1.0], "held_out_loss": [3.0, 2.5, 2.6], "held_out_error": [0.5, 0.4, 0.4]}
 CURVE = {0.0: (0.5, 80.0), 0.001: (0.4, 82.0), 0.01: (0.6, 79.0)}
 DRAWINGS = {
     "accuracies": lambda path: draw_accuracies(TABLE, path),
     "no results": lambda path: draw_accuracies(Table1([]), path),
     "ranks": lambda path: draw_critical_difference(["a", "b", "c"], [1.2, 1.9, 2.9], 1.0, path),
     "all ranks apart": lambda path: draw_critical_difference(["a", "b"], [1.0, 2.0], 0.5, path),
-    "curves": lambda path: draw_learning_curves({"a": [RUN, RUN], "b": [RUN]}, path),
-    "curves without held-out sets": lambda path: draw_learning_curves({"a": [{"loss": [2.0, 1.0]}]}, path),
     "setting": lambda path: draw_setting("weight decay", {"fox": CURVE, "tiger": CURVE}, path),
     "setting with one value": lambda path: draw_setting("weight decay", {"fox": {0.0: (0.5, 80.0)}}, path),
 }
@@ -69,14 +64,6 @@ def test_lines_do_not_look_alike():
     assert len({(style["color"], style["marker"]) for style in styles}) == 49
 
 
-def test_a_curve_ends_where_fewer_than_half_of_the_runs_go_on():
-    low, median, high = quartiles([[1, 10, 7], [2, 20], [3, 30], [4]])
-    # Four, three and one of the four runs reached epochs 1, 2 and 3.
-    np.testing.assert_allclose(median, [2.5, 20], rtol=1e-12)
-    np.testing.assert_allclose(low, [1.75, 15], rtol=1e-12)
-    np.testing.assert_allclose(high, [3.25, 25], rtol=1e-12)
-
-
 def test_values_stand_at_their_logarithm_and_zero_left_of_them():
     np.testing.assert_allclose(log_places([10, 100, 1000]), [1, 2, 3], rtol=1e-12)
     np.testing.assert_allclose(log_places([0, 0.01, 0.1, 1]), [-3.3, -2, -1, 0], rtol=1e-12)
@@ -93,8 +80,3 @@ def test_a_logarithmic_axis_refuses_negative_values(values):
 def test_names_without_ranks_are_refused(tmp_path):
     with pytest.raises(ValueError, match="a rank for each of two or more names. Got 2 names, 1 ranks"):
         draw_critical_difference(["a", "b"], [1.0], 1.0, tmp_path / "a.png")
-
-
-def test_histories_without_curves_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="a run with one of loss, held_out_loss, held_out_error. Got none"):
-        draw_learning_curves({"a": [{}]}, tmp_path / "a.png")

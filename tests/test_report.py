@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from made_rows import FOLDS, REPEATS, cell, everywhere
+from made_rows import FOLDS, REPEATS, cell, everywhere, row
 from setrbm.evaluation import results
 from setrbm.evaluation.rendering import as_html, as_latex, interval
 from setrbm.evaluation.report import ACCURACIES, RANKS, duration, report_text, write_report
@@ -48,10 +48,12 @@ def test_the_same_input_gives_the_same_files(tmp_path):
 
 def test_every_picture_on_the_page_is_written(tmp_path):
     pytest.importorskip("matplotlib")
-    for rows in (ROWS, cell("Ours", "fox", 12)):
-        page = write_report(rows, [RUN], tmp_path, repeats=REPEATS, folds=FOLDS)
+    of_settings = [row("base", "fox", 0, fold, 12) for fold in range(FOLDS)]
+    for rows, effects in ((ROWS, of_settings), (cell("Ours", "fox", 12), [])):
+        page = write_report(rows, [RUN], tmp_path, repeats=REPEATS, folds=FOLDS, effects=effects)
         links = re.findall(r"!\[.*?\]\((.*?)\)", page.read_text(encoding="utf-8"))
-        assert links and all((tmp_path / link).exists() for link in links)
+        assert len(links) == (6 if effects else 1)
+        assert all((tmp_path / link).exists() for link in links)
 
 
 def test_the_page_says_how_it_was_made():
@@ -92,6 +94,21 @@ def test_the_significance_is_that_of_the_three_tests():
     assert f"| Ours | {interval(tests[1]['Ours'])} | {' | '.join(p)} |" in part
     worse = [4 - len(table.not_worse("fox", marking)) for marking in ("plain", "corrected", "holm")]
     assert f"{worse[0]} of 3 by the plain test, {worse[1]} by the corrected one, {worse[2]} after Holm." in part
+
+
+def test_our_row_is_held_against_every_other():
+    made = {"ClassSetRBMCV": 15, "SVM-max": 15, "MLP-maxOut": 4, "Logit-maxOut": 19}
+    part = text(everywhere(made)).split("### ClassSetRBMCV against every other row\n", 1)[1].split("\n## ", 1)[0]
+    table = Table1(everywhere(made), REPEATS, FOLDS)
+    for dataset in table.datasets:
+        line = next(line for line in part.splitlines() if line.startswith(f"| {dataset.title()} |"))
+        tests = table.against("ClassSetRBMCV", dataset, "holm")
+        assert tests["MLP-maxOut"].p < 0.05
+        assert line.endswith(
+            "| Logit-maxOut | MLP-maxOut |" if tests["Logit-maxOut"].p < 0.05 else "| none | MLP-maxOut |"
+        )
+        assert f"{sum(test.difference > 0 for test in tests.values())} of 3" in line
+    assert "against every other row" not in text()
 
 
 def test_the_ranks_say_how_little_the_data_sets_separate():
@@ -151,8 +168,16 @@ ROOT = Path(__file__).parents[1]
 @pytest.mark.skipif(not (ROOT / "results").exists(), reason="the results are not part of this copy")
 def test_the_page_of_the_documentation_is_the_generated_one():
     table = Table1(results.read(ROOT / "results" / "table1.csv"))
-    runs = json.loads((ROOT / "results" / "table1-runs.json").read_text(encoding="utf-8"))
-    assert (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8") == report_text(table, runs)
+    effects = results.read(ROOT / "results" / "effects.csv")
+
+    def known(name):
+        path = ROOT / "results" / name
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+
+    runs = known("table1-runs.json") + known("effects-runs.json")
+    remarks = {(one["system"], one["dataset"]): one["remark"] for one in known("table1-remarks.json")}
+    page = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    assert page == report_text(table, runs, remarks, effects)
     assert (ROOT / "docs" / "table1.html").read_text(encoding="utf-8") == as_html(table)
     assert (ROOT / "docs" / "table1.tex").read_text(encoding="utf-8") == as_latex(table)
 

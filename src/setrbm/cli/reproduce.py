@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from setrbm.evaluation.runner import Failure, Outcome, Plan, Progress
     from setrbm.evaluation.tables import Table1
 
-RESULTS, RUNS = "table1.csv", "table1-runs.json"
+# What each holds beside the results is the record of its runs; remarks are said of single cells of the table.
+REMARKS = "table1-remarks.json"
 QUICK_DATASETS = ("musk1", "elephant")
 MOST_FAILURES_SHOWN = 10
 
@@ -28,6 +29,17 @@ class What(StrEnum):
     """What can be reproduced."""
 
     TABLE1 = "table1"
+    EFFECTS = "effects"
+
+    @property
+    def results(self) -> str:
+        """The file its folds are kept in."""
+        return f"{self.value}.csv"
+
+    @property
+    def runs(self) -> str:
+        """The file that says how they were made."""
+        return f"{self.value}-runs.json"
 
 
 class Engine(StrEnum):
@@ -73,37 +85,45 @@ def reproduce(
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="The seed of the splits.")] = 0,
     quiet: QuietOption = False,
 ) -> None:
-    """Make the paper's first table anew: every system on every fold of every data set.
+    """Make the paper's first table anew (table1), or what single settings do (effects), on every fold.
 
     Every finished fold is kept at once in FOLDER/table1.csv. After Ctrl-C, a fault or a kill the same command goes on
     where it was; what is there is never made twice or overwritten. At the end the table is shown, and a page with
     tests and pictures is written.
     """
     output = output or Path("results-quick" if quick else "results")
-    plan = _plan(quick, models, datasets, data_home, engine, jobs, repeats, folds, seed)
-    path = output / RESULTS
-    outcome = _run(plan, path, quiet)
-    _note_run(output / RUNS, plan, outcome)
+    plan = _plan(what, quick, models, datasets, data_home, engine, jobs, repeats, folds, seed)
+    path = output / what.results
+    outcome = _run(what, plan, path, quiet)
+    _note_run(what, output / what.runs, plan, outcome)
     _show_failures(outcome.failures)
-    _show_and_write(path, output / RUNS, report or output, plan)
+    if what is What.TABLE1:
+        _show_and_write(path, output, report or output, plan)
+    else:
+        _show_effects(outcome)
+        typer.echo(f"Results: {path}. Pictures come with the page: setrbm reproduce table1 with the same folders.")
     if outcome.failures:
         raise typer.Exit(FAILED)
 
 
 def _plan(
-    quick: bool, models: list[str] | None, datasets: list[str] | None, data_home: Path | None, engine: str,
+    what: What, quick: bool, models: list[str] | None, datasets: list[str] | None, data_home: Path | None, engine: str,
     jobs: int | None, repeats: int | None, folds: int, seed: int,
 ) -> Plan:  # fmt: skip
     from joblib import cpu_count
 
     from setrbm.datasets.benchmarks import find_benchmark, load_benchmark
+    from setrbm.evaluation import effects
     from setrbm.evaluation.paper import DATASETS, REPEATS
     from setrbm.evaluation.runner import Plan
     from setrbm.evaluation.systems import ALL, find_system
 
+    if what is What.EFFECTS and (models or engine == Engine.GPU):
+        raise Refused("effects takes neither --models nor --engine gpu: its models are few, and fixed.")
     try:
         # Whoever names a row twice wants it once.
-        systems = list({system.name: system for system in map(find_system, models or ALL)}.values())
+        chosen = {system.name: system for system in map(find_system, models or ALL)}
+        systems = effects.systems() if what is What.EFFECTS else list(chosen.values())
         wanted = datasets or (QUICK_DATASETS if quick else DATASETS)
         names = list(dict.fromkeys(find_benchmark(name).name for name in wanted))
     except ValueError as error:
@@ -113,7 +133,7 @@ def _plan(
         datasets=names,
         load=lambda name: load_benchmark(name, data_home),
         folds=folds,
-        repeats=repeats or (1 if quick else REPEATS),
+        repeats=repeats or (1 if quick or what is What.EFFECTS else REPEATS),
         seed=seed,
         quick=quick,
         engine=str(engine),
@@ -121,10 +141,10 @@ def _plan(
     )
 
 
-def _run(plan: Plan, path: Path, quiet: bool) -> Outcome:
+def _run(what: What, plan: Plan, path: Path, quiet: bool) -> Outcome:
     from setrbm.evaluation.runner import run
 
-    with Bar("Table 1", total=1.0, quiet=quiet) as bar:
+    with Bar("Table 1" if what is What.TABLE1 else "Effects", total=1.0, quiet=quiet) as bar:
 
         def show(progress: Progress) -> None:
             done = f"{progress.n_done:,} of {count(progress.n_all, 'fold')}"
@@ -138,27 +158,27 @@ def _run(plan: Plan, path: Path, quiet: bool) -> Outcome:
             raise
 
 
-def _note_run(path: Path, plan: Plan, outcome: Outcome) -> None:
+def _note_run(what: What, path: Path, plan: Plan, outcome: Outcome) -> None:
     from setrbm.evaluation.runner import add_run
 
     if outcome.n_done:
-        add_run(path, plan, _command(plan), outcome)
+        add_run(path, plan, _command(what, plan), outcome)
 
 
-def _command(plan: Plan) -> str:
+def _command(what: What, plan: Plan) -> str:
     """Return the command that makes these results, without the folders of this machine."""
     from setrbm.evaluation.paper import DATASETS, FOLDS, REPEATS
     from setrbm.evaluation.systems import ALL
 
-    words = ["setrbm", "reproduce", "table1"] + ["--quick"] * plan.quick
+    words = ["setrbm", "reproduce", what.value] + ["--quick"] * plan.quick
     if plan.engine != "cpu":
         words += ["--engine", plan.engine]
-    if [system.name for system in plan.systems] != list(ALL):
+    if what is What.TABLE1 and [system.name for system in plan.systems] != list(ALL):
         words += [word for system in plan.systems for word in ("-m", system.name)]
     if list(plan.datasets) != list(QUICK_DATASETS if plan.quick else DATASETS):
         words += [word for dataset in plan.datasets for word in ("-d", dataset)]
     for option, value, usual in (
-        ("--repeats", plan.repeats, 1 if plan.quick else REPEATS),
+        ("--repeats", plan.repeats, 1 if plan.quick or what is What.EFFECTS else REPEATS),
         ("--folds", plan.folds, FOLDS),
         ("--seed", plan.seed, 0),
     ):
@@ -176,7 +196,7 @@ def _show_failures(failures: list[Failure]) -> None:
         typer.echo(f"{count(len(failures), 'fold')} failed; the same command tries them again.", err=True)
 
 
-def _show_and_write(path: Path, runs: Path, folder: Path, plan: Plan) -> None:
+def _show_and_write(path: Path, output: Path, folder: Path, plan: Plan) -> None:
     from setrbm.evaluation import results
     from setrbm.evaluation.rendering import as_html, as_latex
     from setrbm.evaluation.tables import Table1
@@ -187,20 +207,48 @@ def _show_and_write(path: Path, runs: Path, folder: Path, plan: Plan) -> None:
     (folder / "table1.html").write_text(as_html(table), encoding="utf-8")
     (folder / "table1.tex").write_text(as_latex(table), encoding="utf-8")
     typer.echo(f"Results: {path}. Table: {folder / 'table1.html'}, {folder / 'table1.tex'}.")
-    _write_page(path, runs, folder, plan)
+    _write_page(output, folder, plan)
 
 
-def _write_page(path: Path, runs: Path, folder: Path, plan: Plan) -> None:
+def _write_page(output: Path, folder: Path, plan: Plan) -> None:
     from setrbm.evaluation import results
     from setrbm.evaluation.report import write_report
 
-    known = json_module.loads(runs.read_text(encoding="utf-8")) if runs.exists() else []
+    runs = [run for what in What for run in _read_json(output / what.runs)]
+    remarks = {(one["system"], one["dataset"]): one["remark"] for one in _read_json(output / REMARKS)}
+    rows = {what: results.read(output / what.results) for what in What}
     try:
-        page = write_report(results.read(path), known, folder, repeats=plan.repeats, folds=plan.folds)
+        page = write_report(
+            rows[What.TABLE1], runs, folder, remarks, plan.repeats, plan.folds, effects=rows[What.EFFECTS]
+        )
     except ImportError as error:
         typer.echo(f"No page was written. {error}", err=True)
         return
     typer.echo(f"Page: {page}.")
+
+
+def _read_json(path: Path) -> list[dict[str, Any]]:
+    """Return what a file holds; nothing where there is none."""
+    if not path.exists():
+        return []
+    try:
+        return list(json_module.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
+        raise Refused(f"{path} must hold a list in JSON. Got something else: {error}.") from None
+
+
+def _show_effects(outcome: Outcome) -> None:
+    from setrbm.evaluation.effects import EFFECTS, curves
+    from setrbm.evaluation.rendering import number
+
+    datasets = list(dict.fromkeys(row.dataset for row in outcome.rows))
+    lines = []
+    for setting, values in EFFECTS.items():
+        known = curves(outcome.rows, setting)
+        for value in values:
+            found = [known.get(dataset, {}).get(float(value)) for dataset in datasets]
+            lines.append((f"{setting}={value:g}", *(number(None if one is None else one[1]) for one in found)))
+    show_table("", ("setting", *datasets), lines)
 
 
 def _lines(table: Table1) -> list[tuple[Any, ...]]:

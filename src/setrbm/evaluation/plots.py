@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from setrbm._types import Floats
 from setrbm.evaluation.rendering import title
 from setrbm.evaluation.statistics import SAME, not_separated, one_sample_interval
 from setrbm.evaluation.tables import Table1
@@ -26,11 +25,6 @@ STYLE: dict[str, Any] = {
     "font.size": 9.0, "font.family": "DejaVu Sans", "axes.spines.top": False, "axes.spines.right": False,
     "axes.titlesize": 10.0, "axes.labelsize": 9.0, "legend.frameon": False,
 }  # fmt: skip
-CURVES = {
-    "loss": "loss of the training sets",
-    "held_out_loss": "loss of the held-out sets",
-    "held_out_error": "error of the held-out sets",
-}
 
 
 def draw_accuracies(table: Table1, path: Path) -> None:
@@ -134,74 +128,28 @@ def _draw_groups(axes: Any, groups: Sequence[Sequence[int]]) -> None:
     axes.axis("off")
 
 
-def draw_learning_curves(histories: Mapping[str, Sequence[Mapping[str, Sequence[float]]]], path: Path) -> None:
-    """Draw median and quartiles over the runs of each name, epoch by epoch.
-
-    A curve ends where fewer than half of its runs go on: the rest of them would no longer be the same runs.
-
-    Parameters
-    ----------
-    histories : mapping of str to sequence of dict
-        For each name its runs, each with "loss", "held_out_loss" and "held_out_error" by epoch, or some of them.
-    path : Path
-        The PNG to write.
-    """
-    keys = [key for key in CURVES if any(run.get(key) for runs in histories.values() for run in runs)]
-    if not keys:
-        raise ValueError(f"There must be a run with one of {', '.join(CURVES)}. Got none.")
-    with _style():
-        figure = _figure(3.3)
-        panels = figure.subplots(1, len(keys), squeeze=False)[0]
-        for axes, key in zip(panels, keys, strict=True):
-            for place, (name, runs) in enumerate(histories.items()):
-                _draw_curve(axes, [run[key] for run in runs if run.get(key)], name, place)
-            axes.set_title(CURVES[key])
-            axes.set_xlabel("epoch")
-            axes.xaxis.get_major_locator().set_params(integer=True)
-            axes.grid(color=FAINT, linewidth=0.4)
-        _legend(figure, *panels[0].get_legend_handles_labels())
-        _save(figure, path)
-
-
-def _draw_curve(axes: Any, runs: Sequence[Sequence[float]], name: str, place: int) -> None:
-    low, median, high = quartiles(runs)
-    epochs = np.arange(1, len(median) + 1)
-    style = line_style(place)
-    axes.plot(epochs, median, linewidth=1.5, label=name, color=style["color"], linestyle=style["linestyle"])
-    axes.fill_between(epochs, low, high, color=style["color"], alpha=0.18, linewidth=0)
-
-
 def line_style(place: int) -> dict[str, Any]:
     """Return colour, dash and marker of the line of a place; those of 49 places differ."""
     turn = (place + place // len(COLOURS)) % len(DASHES)
     return {"color": COLOURS[place % len(COLOURS)], "linestyle": DASHES[turn], "marker": MARKERS[turn]}
 
 
-def quartiles(runs: Sequence[Sequence[float]]) -> tuple[Floats, Floats, Floats]:
-    """Return the lower quartile, median and upper quartile of each epoch that at least half of the runs reached."""
-    lengths = sorted((len(run) for run in runs), reverse=True)
-    n_epochs = lengths[(len(lengths) - 1) // 2] if lengths else 0
-    values = [np.array([run[epoch] for run in runs if len(run) > epoch]) for epoch in range(n_epochs)]
-    parts = np.array([np.quantile(value, (0.25, 0.5, 0.75)) for value in values]).reshape(-1, 3)
-    return parts[:, 0], parts[:, 1], parts[:, 2]
-
-
 def draw_setting(
-    name: str, curves: Mapping[str, Mapping[float, tuple[float, float]]], path: Path, score: str = "held-out loss"
+    name: str, curves: Mapping[str, Mapping[float, tuple[float, float]]], path: Path, score: str = "mean -log p"
 ) -> None:
-    """Draw what a setting does to the held-out score and to the accuracy, a line for each data set.
+    """Draw what a setting does to the test loss and to the accuracy, a line for each data set.
 
     Parameters
     ----------
     name : str
         Of the setting.
     curves : mapping of str to mapping of float to (float, float)
-        For each data set and each value of the setting, the held-out score and the accuracy in per cent. Values lie on
+        For each data set and each value of the setting, the loss and the accuracy in per cent. Values lie on
         a logarithmic axis; 0 stands left of it, after a gap.
     path : Path
         The PNG to write.
     score : str
-        What the held-out score is.
+        What the loss is.
     """
     values = sorted({value for line in curves.values() for value in line})
     places = dict(zip(values, log_places(values), strict=True))

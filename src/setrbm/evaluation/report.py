@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from setrbm.evaluation.effects import BASE, EFFECTS, TITLES, curves
 from setrbm.evaluation.paper import FOLDS, REPEATS, SOURCE
-from setrbm.evaluation.plots import draw_accuracies, draw_critical_difference
+from setrbm.evaluation.plots import draw_accuracies, draw_critical_difference, draw_setting
 from setrbm.evaluation.rendering import as_markdown, escape_markdown, interval, number, p_value, signed, title
 from setrbm.evaluation.results import Fold
-from setrbm.evaluation.statistics import Friedman, critical_difference, friedman, not_separated
+from setrbm.evaluation.statistics import LEVEL, Friedman, critical_difference, friedman, not_separated
 from setrbm.evaluation.tables import Marking, Table1
 
 PAGE, IMAGES = "reproduction.md", "images"
@@ -18,13 +19,15 @@ ACCURACIES, RANKS = "reproduction_accuracies.png", "reproduction_ranks.png"
 # Cells further below the paper's figure than this, in points, are listed for comment.
 FAR_BELOW = 3.0
 MARKINGS: tuple[Marking, ...] = ("plain", "corrected", "holm")
+# The row of our own defaults.
+OURS = "ClassSetRBMCV"
 RUN = ("command", "machine", "versions", "seconds", "started", "systems", "datasets", "engine")
 Remarks = Mapping[tuple[str, str], str]
 
 
 def write_report(
     rows: Iterable[Fold], runs: Sequence[Mapping[str, Any]], out_folder: Path, remarks: Remarks | None = None,
-    repeats: int = REPEATS, folds: int = FOLDS,
+    repeats: int = REPEATS, folds: int = FOLDS, effects: Iterable[Fold] = (),
 ) -> Path:  # fmt: skip
     """Write ``reproduction.md`` and, in ``images/`` beside it, its pictures; return the path of the page.
 
@@ -41,27 +44,33 @@ def write_report(
         Markdown said of single cells.
     repeats, folds : int
         How many there must be for a cell to count; the paper's numbers unless given.
+    effects : iterable of Fold, optional
+        Rows of `setrbm.evaluation.effects`; without any, the page says nothing of single settings.
     """
-    table = Table1(rows, repeats, folds)
-    text = report_text(table, runs, remarks)
+    table, of_settings = Table1(rows, repeats, folds), list(effects)
+    text = report_text(table, runs, remarks, of_settings)
     images = out_folder / IMAGES
     images.mkdir(parents=True, exist_ok=True)
     draw_accuracies(table, images / ACCURACIES)
     if ranked := _ranked(table):
         names, _, difference, result = ranked
         draw_critical_difference(names, [float(rank) for rank in result.ranks], difference, images / RANKS)
+    for setting in EFFECTS if of_settings else ():
+        draw_setting(TITLES[setting], curves(of_settings, setting), images / _image_of(setting))
     page = out_folder / PAGE
     page.write_text(text, encoding="utf-8", newline="\n")
     return page
 
 
-def report_text(table: Table1, runs: Sequence[Mapping[str, Any]], remarks: Remarks | None = None) -> str:
+def report_text(
+    table: Table1, runs: Sequence[Mapping[str, Any]], remarks: Remarks | None = None, effects: Sequence[Fold] = ()
+) -> str:
     """Return the page as Markdown; its pictures are taken to be in ``images/``.
 
     Parameters
     ----------
     table : Table1
-    runs, remarks
+    runs, remarks, effects
         As in `write_report`.
     """
     remarks = remarks or {}
@@ -77,8 +86,10 @@ def report_text(table: Table1, runs: Sequence[Mapping[str, Any]], remarks: Remar
         ["## Table", "", *as_markdown(table).splitlines(), "", f"![Accuracy by system]({IMAGES}/{ACCURACIES})"],
         _differences(table),
         _significance(table),
+        *([_ours(table)] if OURS in table.systems else []),
         _ranks(table),
         _far_below(table, remarks),
+        *([_effects(effects)] if effects else []),
     ]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
@@ -217,6 +228,49 @@ def _significance_of(table: Table1, dataset: str) -> list[str]:
     for system, test in tests["corrected"].items():
         values = " | ".join(p_value(tests[marking][system].p) for marking in MARKINGS)
         lines += [f"| {escape_markdown(system)} | {interval(test)} | {values} |"]
+    return lines
+
+
+def _ours(table: Table1) -> list[str]:
+    """Say where our own row is told from the others."""
+    lines = [
+        f"### {OURS} against every other row",
+        "",
+        "Its defaults, one recipe for all data sets; p values of the corrected test, after Holm's correction within "
+        "the data set.",
+        "",
+        "| | accuracy | rows above it | significantly better than it | significantly worse than it |",
+        "|---|---:|---:|---|---|",
+    ]
+    for dataset in table.datasets:
+        if not (tests := table.against(OURS, dataset, "holm")):
+            continue
+        apart = {name: test.difference for name, test in tests.items() if test.p < 1 - LEVEL}
+        better, worse = (_listed([n for n, d in apart.items() if sign * d > 0]) or "none" for sign in (1, -1))
+        above = sum(test.difference > 0 for test in tests.values())
+        mean = number(table.mean(OURS, dataset))
+        lines += [f"| {title(dataset)} | {mean} | {above} of {len(tests)} | {better} | {worse} |"]
+    return lines
+
+
+# --- single settings ---
+
+
+def _image_of(setting: str) -> str:
+    return f"reproduction_{setting}.png"
+
+
+def _effects(rows: Sequence[Fold]) -> list[str]:
+    base = ", ".join(f"{name} {value:g}" for name, value in BASE.items())
+    n_folds = len({(row.repeat, row.fold) for row in rows})
+    lines = [
+        "## Learning curves and single settings",
+        "",
+        f"ClassSetRBM XOR\\*, trained to the end on the whole training part, one setting changed at a time ({base}); "
+        f"means over {n_folds} test folds a data set, by `setrbm reproduce effects`. Nothing was chosen by these.",
+    ]
+    for setting in EFFECTS:
+        lines += ["", f"![The effect of {TITLES[setting]}]({IMAGES}/{_image_of(setting)})"]
     return lines
 
 

@@ -115,11 +115,15 @@ class Table1:
     def against_best(self, dataset: str, marking: Marking = "corrected") -> dict[str, Comparison]:
         """Return the t-test of each complete system less the best one; under "holm" with p adjusted in the data set."""
         best = self.best(dataset)
-        if best is None:
+        return {} if best is None else self.against(best, dataset, marking)
+
+    def against(self, one: str, dataset: str, marking: Marking = "corrected") -> dict[str, Comparison]:
+        """Return the t-test of each complete system less a given one; none unless that is complete too."""
+        if one not in self.complete(dataset):
             return {}
         test = paired_t_test if marking == "plain" else corrected_t_test
-        reference = self.cells[best, dataset].scores
-        others = [system for system in self.complete(dataset) if system != best]
+        reference = self.cells[one, dataset].scores
+        others = [system for system in self.complete(dataset) if system != one]
         tests = {system: test(self.cells[system, dataset].scores, reference) for system in others}
         if marking != "holm":
             return tests
