@@ -163,6 +163,42 @@ def test_too_little_memory_parts_the_models_and_says_so(monkeypatch):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize(("is_sparse", "objective"), [(True, "discriminative"), (True, "hybrid"), (False, "hybrid")])
+@pytest.mark.parametrize("batch_size", [1, 4])
+def test_sets_that_do_not_fit_are_copied_in_pieces_with_the_same_answers(is_sparse, objective, batch_size, monkeypatch):
+    spec = Spec("xor", "soft", batch_size=batch_size, **GENERATIVE[objective])
+    models, sets = make_models(1)[:1], [make_sets(0, is_sparse, first=7)]
+    seen = []
+    piece_of = gpu.HostStore._piece
+    monkeypatch.setattr(gpu.HostStore, "_piece", lambda self, which: seen.append(len(which)) or piece_of(self, which))
+    monkeypatch.setattr(gpu, "free_bytes", lambda device: 600.0)
+    engine = gpu.GpuEngine(ENGINE.device)
+    with pytest.warns(UserWarning, match="of the device, which has not so much free. They are copied to it piece by"):
+        fast, session = train(engine, spec, models, sets)
+    slow, _ = train(get_engine("reference"), spec, models, sets)
+    for one, other in zip(slow, fast, strict=True):
+        np.testing.assert_allclose(other, one, rtol=0, atol=1e-9)
+    assert session._alone is not None
+    assert len(seen) > 4
+    pool, energies = engine.forward(models[0].params, sets[0].bags, spec, 1)
+    expected = get_engine("reference").forward(models[0].params, sets[0].bags, spec, 1)
+    np.testing.assert_allclose(pool, expected[0], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(energies, expected[1], rtol=0, atol=1e-12)
+
+
+def test_a_piece_holds_no_more_than_it_may_but_always_one_batch():
+    sets = make_sets(0)
+    entries = gpu.entries_of(sets)
+    order = draws.order(1, 0, np.arange(N_SETS))
+    for most in (1, int(entries.max()), int(entries.sum() // 2), int(entries.sum())):
+        store = gpu.HostStore(sets, torch.float64, "cpu", most)
+        pieces = list(store.pieces(order, 2))
+        assert np.array_equal(np.concatenate([piece.numbers.numpy() for piece in pieces]), order)
+        for piece in pieces:
+            assert piece.n_sets <= 2 or piece.host_entries.sum() <= most
+        assert len(pieces) == 1 if most == entries.sum() else len(pieces) > 1
+
+
 @pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value encountered")
 def test_diverged_models_have_an_infinite_loss_and_empty_orders_none():
     models = [Model(make_models(1)[0].params, 5, 1e30), *make_models(2)]

@@ -1,10 +1,13 @@
+import threading
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from setrbm import Bags, draws
 from setrbm.engines import get_engine
 from setrbm.engines.protocol import LabelledSets, Model, Spec
-from setrbm.training import NO_SETS, Schedule, hold_out, initial_params, train
+from setrbm.training import NO_SETS, Schedule, hold_out, initial_params, train, train_stream
 
 ENGINE = get_engine("reference")
 
@@ -207,3 +210,56 @@ def test_orders_are_those_of_draws():
 
     train(Engine, Spec(), models(0.1), [problem()], [np.arange(20)], [NO_SETS], Schedule(2))
     assert seen == [draws.order(1, epoch, np.arange(20)).tolist() for epoch in range(2)]
+
+
+def test_shards_are_placed_while_those_before_them_are_worked_on():
+    halves = [replace(problem(8, seed), first=8 * seed) for seed in range(3)]
+    placed = [threading.Event() for _ in halves]
+
+    class Engine:
+        """The reference, but its training waits until the next shard has been placed."""
+
+        name, copies_ahead = "reference", True
+        begin, forward = ENGINE.begin, ENGINE.forward
+
+        def place(self, sets, spec):
+            placed[sets.first // 8].set()
+            return ENGINE.place(sets, spec)
+
+    def learn(engine, waits):
+        session_of = engine.begin
+
+        def begin(spec, models, n_jobs):
+            session = session_of(spec, models, n_jobs)
+            run, calls = session.run, iter(range(100))
+
+            def waiting(stores, orders, epoch):
+                following = next(calls) % 3 + 1
+                assert not waits or following == 3 or placed[following].wait(10.0)
+                return run(stores, orders, epoch)
+
+            session.run = waiting
+            return session
+
+        engine.begin = begin
+        start = initial_params(3, 4, 2, 0.3, 1, np.float64)
+        return train_stream(engine, Spec(), [Model(start, 1, 0.1)], lambda: iter(halves), 0.0, Schedule(2))[0]
+
+    ahead = learn(Engine(), True)
+    plain = Engine()
+    plain.copies_ahead = False
+    np.testing.assert_array_equal(ahead.params.W, learn(plain, False).params.W)
+
+
+def test_what_goes_wrong_while_the_next_shard_is_placed_is_raised():
+    def shards():
+        yield problem(8)
+        raise OSError("the disk is gone")
+
+    class Engine:
+        name, copies_ahead = "reference", True
+        place, begin, forward = ENGINE.place, ENGINE.begin, ENGINE.forward
+
+    start = initial_params(3, 4, 2, 0.3, 1, np.float64)
+    with pytest.raises(OSError, match="the disk is gone"):
+        train_stream(Engine(), Spec(), [Model(start, 1, 0.1)], shards, 0.0, Schedule(2))

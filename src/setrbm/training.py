@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from setrbm import draws
 from setrbm._types import Criterion, Floats, Integers, Mask
 from setrbm.energy import Params
+from setrbm.engines.ahead import one_ahead
 from setrbm.engines.protocol import Engine, LabelledSets, Model, Session, Spec
 
 # A mean loss so many times that of guessing is no training any more.
@@ -239,14 +241,19 @@ def train_stream(
     session = engine.begin(spec, models, n_jobs)
     everyone = len(models)
 
+    def placed_stream() -> Iterator[tuple[LabelledSets, Any]]:
+        """Return a pass over the shards; the next is read and copied while the device works on one."""
+        placed = ((sets, engine.place(sets, spec)) for sets in stream())
+        return one_ahead(placed) if engine.copies_ahead else placed
+
     def run(epoch: int, running: Mask) -> Floats:
         losses, weights = np.zeros(everyone), np.zeros(everyone)
-        for sets in stream():
+        for sets, placed in placed_stream():
             chosen = np.flatnonzero(~held_out_of(sets, fraction, models[0].seed) & (sets.weight > 0))
             if len(chosen):
                 orders = _orders(models, [chosen] * everyone, [sets] * everyone, epoch, running)
                 total = sets.weight[chosen].sum()
-                losses += total * session.run([engine.place(sets, spec)] * everyone, orders, epoch)
+                losses += total * session.run([placed] * everyone, orders, epoch)
                 weights += total
         if not weights.any():
             raise ValueError(
@@ -256,12 +263,12 @@ def train_stream(
 
     def score(running: Mask) -> Floats:
         scores, weights = np.zeros((everyone, 2)), 0.0
-        for sets in stream() if fraction else ():
+        for sets, placed in placed_stream() if fraction else ():
             chosen = np.flatnonzero(held_out_of(sets, fraction, models[0].seed) & (sets.weight > 0))
             if len(chosen):
                 which = [chosen if on else NO_SETS for on in running]
                 total = sets.weight[chosen].sum()
-                scores += total * session.score([engine.place(sets, spec)] * everyone, which)
+                scores += total * session.score([placed] * everyone, which)
                 weights += total
         return scores / weights if weights else np.full((everyone, 2), np.nan)
 

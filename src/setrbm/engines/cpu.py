@@ -342,6 +342,7 @@ class CpuEngine:
     """Numba kernels on the processor's cores."""
 
     name = "cpu"
+    copies_ahead = False
 
     def place(self, sets: LabelledSets, spec: Spec) -> Placed:
         """Lay the sets out for the kernels."""

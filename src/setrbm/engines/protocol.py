@@ -79,9 +79,13 @@ class Session(Protocol):
 
 
 class Engine(Protocol):
-    """Where and how the arithmetic is done."""
+    """Where and how the arithmetic is done.
+
+    ``copies_ahead`` says whether sets of a stream should be placed while those before them are worked on.
+    """
 
     name: str
+    copies_ahead: bool
 
     def place(self, sets: LabelledSets, spec: Spec) -> Any:
         """Put the sets where the engine wants them, once."""

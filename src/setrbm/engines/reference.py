@@ -124,6 +124,7 @@ class ReferenceEngine:
     """The engine every other is tested against."""
 
     name = "reference"
+    copies_ahead = False
 
     def place(self, sets: LabelledSets, spec: Spec) -> LabelledSets:
         """Keep the sets as they are."""

@@ -5,10 +5,12 @@ Needs the extra ``gpu``. The reasons are in ``docs/decisions/0004-many-models-on
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,12 +23,15 @@ from setrbm._types import Array, Floats, Integers, Mask
 from setrbm.bags import Bags
 from setrbm.energy import Params
 from setrbm.engines.gpu import many, packed, sparse
-from setrbm.engines.gpu.many import ManyModels
+from setrbm.engines.gpu.many import ManyModels, free_bytes
 from setrbm.engines.gpu.packed import Letters, PackedModel
 from setrbm.engines.gpu.sparse import SparseModel
-from setrbm.engines.gpu.store import Store, place
+from setrbm.engines.gpu.store import HostStore, Store, entries_of, place
 from setrbm.engines.protocol import LabelledSets, Model, Session, Spec, check_models
 
+Placed = Store | HostStore
+# How often the values of sparse sets are on the device while an epoch is dealt out.
+COPIES = 4
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
@@ -40,41 +45,52 @@ class GpuSession:
         self._side_by_side: ManyModels | None = None
         self._alone: list[PackedModel] | None = None
 
-    def _begin(self, stores: Sequence[Store]) -> None:
+    def _begin(self, stores: Sequence[Placed]) -> None:
         """Decide, when the first sets are seen, how the models are trained."""
         if self._side_by_side is not None or self._alone is not None:
             return
         has_kernels = find_spec("triton") is not None
-        if has_kernels and many.fits(self.spec, self.models[0], stores):
+        on_device = [store for store in stores if isinstance(store, Store)]
+        if has_kernels and len(on_device) == len(stores) and many.fits(self.spec, self.models[0], on_device):
             self._side_by_side = ManyModels(self.spec, self.models, self.dtype, self.device)
             return
         by_kernels = has_kernels and sparse.fits(self.spec, len(self.models[0].params.c), stores)
         kind = SparseModel if by_kernels else PackedModel
         self._alone = [kind(self.spec, model, self.dtype, self.device) for model in self.models]
 
-    def run(self, placed: Sequence[Store], orders: Sequence[Integers], epoch: int) -> Floats:
+    def run(self, placed: Sequence[Placed], orders: Sequence[Integers], epoch: int) -> Floats:
         """Train each model on its sets in its order."""
         with faults_explained():
             self._begin(placed)
             if self._side_by_side is not None:
-                return self._side_by_side.run(placed, orders, epoch)
+                return self._side_by_side.run(_on_device(placed), orders, epoch)
             losses = [
-                model.run(store, order, epoch) if len(order) else np.nan
+                self._over_pieces(store, order, partial(_run, model, epoch)) if len(order) else np.nan
                 for model, store, order in zip(self._alone or [], placed, orders, strict=True)
             ]
-            return np.array(losses)
+            return np.array(losses, dtype=float)
 
-    def score(self, placed: Sequence[Store], which: Sequence[Integers]) -> Floats:
+    def score(self, placed: Sequence[Placed], which: Sequence[Integers]) -> Floats:
         """Return each model's mean loss and mean error over its sets."""
         with faults_explained():
             self._begin(placed)
             if self._side_by_side is not None:
-                return self._side_by_side.score(placed, which)
+                return self._side_by_side.score(_on_device(placed), which)
             scores = [
-                model.score(store, chosen) if len(chosen) else np.full(2, np.nan)
+                self._over_pieces(store, chosen, model.score) if len(chosen) else np.full(2, np.nan)
                 for model, store, chosen in zip(self._alone or [], placed, which, strict=True)
             ]
             return np.array(scores)
+
+    def _over_pieces(self, store: Placed, which: Integers, work: Callable[[Store, Integers], Any]) -> Any:
+        """Do some work on sets, in pieces where they wait on the host, and return the mean of what it gives."""
+        if isinstance(store, Store):
+            return work(store, which)
+        given, weights = [], []
+        for piece in store.pieces(which, self.spec.batch_size):
+            given.append(work(piece, np.arange(piece.n_sets)))
+            weights.append(float(piece.host_weights.sum()))
+        return np.average(np.array(given), axis=0, weights=weights)
 
     def remember(self, models: Mask) -> None:
         """Keep a copy of the present parameters of these models."""
@@ -96,19 +112,47 @@ class GpuSession:
             return [((model.best if remembered else None) or model.now).params() for model in self._alone]
 
 
+def _run(model: PackedModel, epoch: int, store: Store, order: Integers) -> float:
+    return model.run(store, order, epoch)
+
+
+def _on_device(placed: Sequence[Placed]) -> Sequence[Store]:
+    """Return sets of which the kernels for many models were told that they are on the device."""
+    return cast(Sequence[Store], placed)
+
+
 class GpuEngine:
     """The engine on one device: "cuda", or "cpu" to try what it does without one."""
 
     name = "gpu"
+    copies_ahead = True
 
     def __init__(self, device: str = "cuda") -> None:
         self.device = device
+        self._told = False
 
-    def place(self, sets: LabelledSets, spec: Spec) -> Store:
-        """Copy the sets to the device."""
+    def place(self, sets: LabelledSets, spec: Spec) -> Placed:
+        """Copy the sets to the device, or, where they do not fit, keep them ready to be copied in pieces."""
         self._check_device()
+        dtype, entries = DTYPES[spec.dtype], int(entries_of(sets).sum())
+        n_bytes = (
+            entries * (dtype.itemsize + (8 if sets.bags.is_sparse else 0)) * (COPIES if sets.bags.is_sparse else 1)
+        )
+        room = many.SHARE * free_bytes(self.device)
+        if n_bytes > room:
+            self._tell(n_bytes)
+            return HostStore(sets, dtype, self.device, max(int(entries * room / n_bytes / 3), 1))
         with faults_explained():
-            return place(sets, DTYPES[spec.dtype], self.device)
+            return place(sets, dtype, self.device)
+
+    def _tell(self, n_bytes: int) -> None:
+        if not self._told:
+            self._told = True
+            warnings.warn(
+                f"Training on these sets would take {n_bytes / 2**30:.1f} GiB of the device, which has not so much "
+                "free. They are copied to it piece by piece while it works.",
+                stacklevel=2,
+            )
 
     def begin(self, spec: Spec, models: Sequence[Model], n_jobs: int) -> Session:
         """Start training these models side by side."""
@@ -119,13 +163,15 @@ class GpuEngine:
         """Return the pooled activations and the free energies."""
         n = len(bags)
         sets = LabelledSets(bags, np.zeros(n, dtype=np.intp), np.ones(n))
-        store = self.place(sets, spec)
+        placed = self.place(sets, spec)
+        stores = [placed] if isinstance(placed, Store) else placed.pieces(np.arange(n), 1)
         with faults_explained():
             letters = Letters.of(params, DTYPES[spec.dtype], self.device)
             parts = []
-            for part in packed.chunks(store, np.arange(n), len(params.c)):
-                batch = store.batch(torch.from_numpy(part).to(self.device), part)
-                parts.append([tensor.cpu().numpy() for tensor in packed.forward(batch, letters, spec)])
+            for store in stores:
+                for part in packed.chunks(store, np.arange(store.n_sets), len(params.c)):
+                    batch = store.batch(torch.from_numpy(part).to(self.device), part)
+                    parts.append([tensor.cpu().numpy() for tensor in packed.forward(batch, letters, spec)])
         pools, energies = zip(*parts, strict=True)
         return np.concatenate(pools), np.concatenate(energies)
 

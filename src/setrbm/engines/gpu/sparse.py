@@ -16,24 +16,26 @@ import torch
 from setrbm._types import Integers
 from setrbm.engines.gpu.many import MOST_HIDDEN, TILE, padded
 from setrbm.engines.gpu.packed import PackedModel
-from setrbm.engines.gpu.store import SparseRows, Store, ends_of, spans
+from setrbm.engines.gpu.store import MOST_PLACES, HostStore, SparseRows, Store, ends_of, spans
 from setrbm.engines.protocol import Spec
 
 # Entries that are worked on together.
 ENTRIES = 16
-# Batches times features: so many places are kept for an epoch.
-MOST_PLACES = 2**27
 
 
-def fits(spec: Spec, n_hidden: int, stores: Sequence[Store]) -> bool:
+def fits(spec: Spec, n_hidden: int, stores: Sequence[Store | HostStore]) -> bool:
     """Return whether models can be trained this way on these sets."""
     if spec.unit != "set" or spec.generative or n_hidden > MOST_HIDDEN:
         return False
-    for store in stores:
-        n_batches = -(-store.n_sets // spec.batch_size)
-        if not isinstance(store.rows, SparseRows) or (n_batches + 1) * store.rows.n_features > MOST_PLACES:
-            return False
-    return True
+    return all(_fits(spec, store) for store in stores)
+
+
+def _fits(spec: Spec, store: Store | HostStore) -> bool:
+    if isinstance(store, HostStore):
+        bags = store.sets.bags
+        return bool(bags.is_sparse) and 2 * bags.shape[1] <= MOST_PLACES
+    n_batches = -(-store.n_sets // spec.batch_size)
+    return isinstance(store.rows, SparseRows) and (n_batches + 1) * store.rows.n_features <= MOST_PLACES
 
 
 @dataclass(frozen=True)

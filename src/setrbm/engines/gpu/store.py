@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,11 @@ import numpy as np
 import torch
 
 from setrbm._types import Floats, Integers
+from setrbm.engines.ahead import one_ahead
 from setrbm.engines.protocol import LabelledSets
+
+# Batches times features: so many places are kept for an epoch of a sparse model.
+MOST_PLACES = 2**27
 
 
 @dataclass(frozen=True)
@@ -160,9 +165,26 @@ class Batch:
         return torch.segment_reduce(values.contiguous(), how, lengths=self.lengths, axis=0, unsafe=True)
 
 
-def place(sets: LabelledSets, dtype: Any, device: Any) -> Store:
-    """Copy labelled sets to a device."""
+def place(sets: LabelledSets, dtype: Any, device: Any, numbers: Integers | None = None) -> Store:
+    """Copy labelled sets to a device, beside what it is doing; ``numbers`` are theirs in the whole stream."""
+    with _beside(device):
+        return _placed(sets, dtype, device, np.arange(len(sets.y)) + sets.first if numbers is None else numbers)
 
+
+@contextmanager
+def _beside(device: Any) -> Iterator[None]:
+    """Let copies wait for nothing but each other."""
+    if torch.device(device).type != "cuda":
+        yield
+        return
+    stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+    with torch.cuda.stream(stream):
+        yield
+    # What is copied may be used at once; and it is let go of only after it was used, since every run waits for its end.
+    stream.synchronize()
+
+
+def _placed(sets: LabelledSets, dtype: Any, device: Any, numbers: Integers) -> Store:
     def tensor(array: Any, kind: Any) -> torch.Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(device=device, dtype=kind)
 
@@ -174,8 +196,6 @@ def place(sets: LabelledSets, dtype: Any, device: Any) -> Store:
         )
     else:
         rows = DenseRows(tensor(bags.X, dtype))
-    numbers = np.arange(len(sets.y)) + sets.first
-    ends = bags.X.indptr[bags.offsets] if bags.is_sparse else bags.offsets * bags.shape[1]
     return Store(
         rows,
         tensor(bags.offsets, torch.int64),
@@ -184,8 +204,48 @@ def place(sets: LabelledSets, dtype: Any, device: Any) -> Store:
         tensor(numbers, torch.int64),
         np.asarray(sets.weight, dtype=np.float64),
         bags.sizes,
-        np.diff(ends),
+        entries_of(sets),
     )
+
+
+def entries_of(sets: LabelledSets) -> Integers:
+    """Return how many values each set holds."""
+    bags = sets.bags
+    return np.diff(bags.X.indptr[bags.offsets] if bags.is_sparse else bags.offsets * bags.shape[1])
+
+
+@dataclass(frozen=True)
+class HostStore:
+    """Labelled sets that do not fit the device: they wait on the host, and are copied in pieces, one ahead.
+
+    Attributes
+    ----------
+    sets : LabelledSets
+    dtype, device
+    most_entries : int
+        So many values a piece may hold, unless one batch holds more.
+    """
+
+    sets: LabelledSets
+    dtype: Any
+    device: Any
+    most_entries: int
+
+    def pieces(self, order: Integers, batch_size: int) -> Iterator[Store]:
+        """Return the sets of an order in pieces of whole batches."""
+        of_batch = np.bincount(np.arange(len(order)) // batch_size, entries_of(self.sets)[order]).tolist()
+        most_batches = max(MOST_PLACES // self.sets.bags.shape[1] - 1, 1)
+        borders, begin, held = [], 0, 0.0
+        for batch, entries in enumerate(of_batch):
+            if batch > begin and (held + entries > self.most_entries or batch - begin == most_batches):
+                borders.append(batch * batch_size)
+                begin, held = batch, 0.0
+            held += entries
+        return one_ahead(self._piece(part) for part in np.split(order, borders))
+
+    def _piece(self, which: Integers) -> Store:
+        sets = LabelledSets(self.sets.bags[which], self.sets.y[which], self.sets.weight[which])
+        return place(sets, self.dtype, self.device, which + self.sets.first)
 
 
 def joined(stores: Sequence[Store], n_columns: int) -> tuple[Store, Integers]:
