@@ -6,9 +6,9 @@ processors; ``docs/decisions/0004-many-models-on-a-gpu.md`` counts what that sav
 
 W is held transposed, (features, hidden units), with zeros up to whole blocks, which change nothing. The vectors of a
 set are taken in tiles of T, features in blocks of B: activations are products of a tile with W, the step is a product
-of the tile with its coefficients, all as exact as float32 (``_product``). Activations (later coefficients) and reconstructions of
-the present set wait in small buffers (``A``, ``A_model``, ``X_model``). Names are the paper's letters; ``j`` is a
-hidden unit, ``f`` the features of a block, ``s`` the vectors of a tile, ``y`` a class.
+of the tile with its coefficients, all as exact as float32 (``_product``). Activations (later coefficients) and
+reconstructions of the present set wait in small buffers (``A``, ``A_model``, ``X_model``). Names are the paper's
+letters; ``j`` is a hidden unit, ``f`` the features of a block, ``s`` the vectors of a tile, ``y`` a class.
 """
 
 from __future__ import annotations
