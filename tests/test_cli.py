@@ -652,6 +652,25 @@ def test_reproduce_refuses_results_of_another_version(tmp_path):
     assert (tmp_path / "table1.csv").read_text() == "some,other,file\n"
 
 
+def test_what_was_finished_before_ctrl_c_has_its_record(tmp_path, monkeypatch):
+    import setrbm.evaluation.runner as runner
+
+    judged, seen = runner.fit_and_judge, []
+
+    def interrupted(*arguments):
+        seen.append(1)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+        return judged(*arguments)
+
+    monkeypatch.setattr(runner, "fit_and_judge", interrupted)
+    result = reproduce(tmp_path, "-m", "SVM-max", "--jobs", 1)
+    assert result.exit_code != 0
+    assert "the same command goes on from there" in result.stderr
+    assert len(read_results(tmp_path / "table1.csv")) == 1
+    assert len(json.loads((tmp_path / "table1-runs.json").read_text())) == 1
+
+
 def test_a_failed_fold_is_told_and_the_exit_code_says_so(tmp_path, monkeypatch):
     def fail(*_):
         raise ValueError("no luck")
@@ -659,5 +678,6 @@ def test_a_failed_fold_is_told_and_the_exit_code_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr("setrbm.evaluation.runner.fit_and_judge", fail)
     result = reproduce(tmp_path, "-m", "SVM-max", "--jobs", 1)
     assert result.exit_code == 1
-    assert "Failed: SVM-max on musk1, repetition 1, fold 1: ValueError: no luck" in result.stderr
+    assert "Failed: SVM-max on musk1, repetition 1, fold 1 and 2 more: ValueError: no luck" in result.stderr
+    assert result.stderr.count("no luck") == 1
     assert "3 folds failed; the same command tries them again." in result.stderr

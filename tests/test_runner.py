@@ -169,7 +169,7 @@ def test_how_it_was_made_is_written_beside_the_results(tmp_path):
     one = plan()
     outcome = run(one, tmp_path / "table.csv")
     for command in ("first", "second"):
-        add_run(tmp_path / "runs.json", one, command, outcome)
+        add_run(tmp_path / "runs.json", one, command, outcome.seconds)
     runs = json.loads((tmp_path / "runs.json").read_text())
     assert [entry["command"] for entry in runs] == ["first", "second"]
     assert runs[0]["systems"] == ["Mean"]
@@ -198,3 +198,39 @@ def test_a_plan_that_names_a_row_twice_is_refused(tmp_path):
     with pytest.raises(ValueError, match="must name every system and every data set once"):
         run(plan(system(), system()), tmp_path / "table.csv")
     assert not (tmp_path / "table.csv").exists()
+
+
+class Killed(Mean):
+    """Its worker is killed, as the system kills one that takes too much memory; once, or whenever it learns."""
+
+    def __init__(self, random_state=0, fail_in=(), pause=0.0, once=None):
+        super().__init__(random_state, fail_in, pause)
+        self.once = once
+
+    def fit(self, X, y):
+        if self.once is None or not os.path.exists(self.once):
+            if self.once is not None:
+                Path(self.once).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().fit(X, y)
+
+
+def killed(once):
+    return System("Killed", lambda seed, quick, engine, n_jobs: Killed(seed, once=once))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_worker_that_is_killed_once_costs_nothing_but_time(tmp_path):
+    path = tmp_path / "table.csv"
+    outcome = run(plan(killed(str(tmp_path / "killed")), datasets=("one",), repeats=1, n_jobs=2), path)
+    assert outcome.n_done == 5
+    assert not outcome.failures
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_workers_that_are_killed_again_fail_and_the_rest_goes_on(tmp_path):
+    path = tmp_path / "table.csv"
+    outcome = run(plan(killed(None), system(), datasets=("one",), repeats=1, n_jobs=2), path)
+    assert len(outcome.failures) == 5
+    assert "a worker process was killed, perhaps for want of memory: try fewer --jobs" in outcome.failures[0].message
+    assert [row.system for row in results.read(path)] == ["Mean"] * 5

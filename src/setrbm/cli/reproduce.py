@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import shlex
+import time
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -95,7 +96,6 @@ def reproduce(
     plan = _plan(what, quick, models, datasets, data_home, engine, jobs, repeats, folds, seed)
     path = output / what.results
     outcome = _run(what, plan, path, quiet)
-    _note_run(what, output / what.runs, plan, outcome)
     _show_failures(outcome.failures)
     if what is What.TABLE1:
         _show_and_write(path, output, report or output, plan)
@@ -142,27 +142,32 @@ def _plan(
 
 
 def _run(what: What, plan: Plan, path: Path, quiet: bool) -> Outcome:
-    from setrbm.evaluation.runner import run
+    """Run a plan, and write down what made the folds that were finished, also where Ctrl-C ended it."""
+    from setrbm.evaluation.runner import add_run, run
+
+    begin, n_done = time.perf_counter(), 0
+
+    def note() -> None:
+        if n_done:
+            add_run(path.with_name(what.runs), plan, _command(what, plan), time.perf_counter() - begin)
 
     with Bar("Table 1" if what is What.TABLE1 else "Effects", total=1.0, quiet=quiet) as bar:
 
         def show(progress: Progress) -> None:
+            nonlocal n_done
+            n_done = progress.n_done
             done = f"{progress.n_done:,} of {count(progress.n_all, 'fold')}"
             bar.show_with(progress.n_done / progress.n_all, f"{done}, {progress.note}", progress.seconds_left)
 
         try:
-            return run(plan, path, show)
+            outcome = run(plan, path, show)
+            note()
+            return outcome
         except KeyboardInterrupt:
+            note()
             if path.exists():
                 typer.echo(f"What is finished is in {path}; the same command goes on from there.", err=True)
             raise
-
-
-def _note_run(what: What, path: Path, plan: Plan, outcome: Outcome) -> None:
-    from setrbm.evaluation.runner import add_run
-
-    if outcome.n_done:
-        add_run(path, plan, _command(what, plan), outcome)
 
 
 def _command(what: What, plan: Plan) -> str:
@@ -187,11 +192,15 @@ def _command(what: What, plan: Plan) -> str:
 
 
 def _show_failures(failures: list[Failure]) -> None:
-    for one in failures[:MOST_FAILURES_SHOWN]:
-        where = f"{one.system} on {one.dataset}, repetition {one.repeat + 1}, fold {one.fold + 1}"
-        typer.echo(f"Failed: {where}: {one.message}", err=True)
-    if len(failures) > MOST_FAILURES_SHOWN:
-        typer.echo(f"... and {len(failures) - MOST_FAILURES_SHOWN} more.", err=True)
+    alike: dict[tuple[str, str, str], list[Failure]] = {}
+    for one in failures:
+        alike.setdefault((one.system, one.dataset, one.message), []).append(one)
+    for (system, dataset, message), group in list(alike.items())[:MOST_FAILURES_SHOWN]:
+        first = f"repetition {group[0].repeat + 1}, fold {group[0].fold + 1}"
+        others = f" and {len(group) - 1} more" if len(group) > 1 else ""
+        typer.echo(f"Failed: {system} on {dataset}, {first}{others}: {message}", err=True)
+    if len(alike) > MOST_FAILURES_SHOWN:
+        typer.echo(f"... and {len(alike) - MOST_FAILURES_SHOWN} other faults.", err=True)
     if failures:
         typer.echo(f"{count(len(failures), 'fold')} failed; the same command tries them again.", err=True)
 

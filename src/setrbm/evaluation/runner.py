@@ -7,6 +7,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -197,8 +198,19 @@ def _finished(task: _Task, tell: Callable[[Any], None] | None) -> Iterator[Fold 
     if task.at_once:
         yield from _all_at_once(task, tell)
         return
-    jobs = (joblib.delayed(_one)(task, split) for split in task.splits)
-    yield from joblib.Parallel(n_jobs=task.plan.n_jobs, return_as="generator_unordered")(jobs)
+    left = {(split.repeat, split.fold): split for split in task.splits}
+    # A worker that is killed takes the others with it; what they had not finished is tried once more.
+    for _ in range(2):
+        jobs = (joblib.delayed(_one)(task, split) for split in list(left.values()))
+        try:
+            for done in joblib.Parallel(n_jobs=task.plan.n_jobs, return_as="generator_unordered")(jobs):
+                del left[done.repeat, done.fold]
+                yield done
+            return
+        except BrokenProcessPool as fault:
+            killed = fault
+    message = f"a worker process was killed, perhaps for want of memory: try fewer --jobs ({type(killed).__name__})"
+    yield from (_failure(task, split, RuntimeError(message)) for split in left.values())
 
 
 def _one(task: _Task, split: Split) -> Fold | Failure:
@@ -260,14 +272,14 @@ class _Clock:
         return left
 
 
-def add_run(path: Path, plan: Plan, command: str, outcome: Outcome) -> None:
+def add_run(path: Path, plan: Plan, command: str, seconds: float) -> None:
     """Write down beside the results how and where they were made."""
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
     entry = {
         "command": command,
         "machine": machine(plan.engine),
         "versions": {"setrbm": __version__, "python": platform.python_version()} | _versions(plan.engine),
-        "seconds": round(outcome.seconds, 1),
+        "seconds": round(seconds, 1),
         "started": datetime.now(UTC).strftime("%Y-%m-%d"),
         "systems": [system.name for system in plan.systems],
         "datasets": list(plan.datasets),
