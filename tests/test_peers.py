@@ -18,7 +18,7 @@ def test_a_pooled_svm_learns():
     assert pooled_svm(C=10.0).fit(*easy()).score(*easy(seed=1)) > 0.9
 
 
-def test_gated_attention_learns_the_same_each_time_and_keeps_its_best_epoch():
+def test_gated_attention_learns_the_same_each_time_at_the_better_rate():
     pytest.importorskip("torchmil")
     bags, y = easy()
     labels = np.array(["no", "yes"])[y]
