@@ -1,4 +1,5 @@
 import re
+from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -106,7 +107,8 @@ def test_a_fit_of_four_tiny_sets_works(model):
     X, y = [np.eye(2), np.eye(2)[:1], 1 - np.eye(2), np.ones((1, 2))], [0, 0, 1, 1]
     assert model.fit(X, y).score(X, y) >= 0.5
     assert model.predict_proba(X).shape == (4, 2)
-    assert model.fit(X[1:3], y[1:3]).predict(X[1:3]).shape == (2,)
+    with nullcontext() if isinstance(model, ClassSetRBM) else pytest.warns(UserWarning, match="No set can be held out"):
+        assert model.fit(X[1:3], y[1:3]).predict(X[1:3]).shape == (2,)
 
 
 def test_float32_stays_float32():
@@ -773,6 +775,7 @@ def test_an_average_has_no_joint_distribution_and_no_samples():
         ({"n_fits": 0}, "n_fits must be 'auto' or an integer of 1 or more. Got 0"),
         ({"n_fits": "many"}, "n_fits must be 'auto' or an integer of 1 or more. Got 'many'"),
         ({"n_fits": 2, "refit": False}, r"n_fits must be 1 or 'auto' where nothing is trained again \(refit=False\)"),
+        ({"halving": "no"}, "halving must be True or False. Got 'no'"),
         ({"early_stopping": "never"}, "early_stopping must be True, False or 'auto'. Got 'never'"),
         ({"max_epochs": (10, 0)}, "max_epochs must be an integer of 1 or more. Got 0"),
         ({"max_epochs": ()}, "max_epochs must offer at least one value"),
@@ -797,6 +800,53 @@ def test_early_stopping_is_left_to_the_number_of_held_out_sets():
     assert lengths(1000) < 12
 
 
+def test_one_left_behind_is_not_chosen_though_it_looked_better_then(early_rungs):
+    # Labels that cannot be learned: the held-out loss grows with training, so what ended early has the least.
+    rng = np.random.default_rng(0)
+    X, y = rng.random((60, 8)), rng.integers(0, 2, 60)
+    settings = {"learning_rate": (0.5, 0.6), "init_scale": 1.0, "max_epochs": 80, "n_fits": 1, "random_state": 0}
+    model = ClassSetRBMCV(20, **settings).fit(X, y)
+    left = model.results_["left_behind"].index(True)
+    at_its_end = model.results_["history"][left]["held_out_loss"][-1]
+    assert at_its_end < model.best_score_ == min(model.results_["score"])
+    assert model.results_["score"][left] == np.inf
+    assert model.best_params_["learning_rate"] == (0.5, 0.6)[1 - left]
+
+
+def test_where_training_only_harms_the_shortest_end_is_chosen():
+    rng = np.random.default_rng(0)
+    X, y = rng.random((60, 8)), rng.integers(0, 2, 60)
+    settings = {"learning_rate": 0.5, "init_scale": 1.0, "n_fits": 1, "random_state": 0}
+    assert ClassSetRBMCV(20, max_epochs=(80, 10, 40), **settings).fit(X, y).best_epoch_ == 10
+
+
+def test_whoever_reached_an_end_is_not_left_behind():
+    assert ClassSetRBMCV(max_epochs=(200, 400))._schedule(10).rungs == (50, 100)
+    assert ClassSetRBMCV(max_epochs=(80, 400))._schedule(10).rungs == (50,)
+    assert ClassSetRBMCV(max_epochs=(10, 400))._schedule(10).rungs == ()
+    assert ClassSetRBMCV(max_epochs=150)._schedule(10).rungs == (37,)
+    assert ClassSetRBMCV(max_epochs=99)._schedule(10).rungs == ()
+    assert ClassSetRBMCV(halving=False)._schedule(10).rungs == ()
+
+
+def test_where_all_that_went_on_diverged_the_best_left_behind_is_trained_to_the_end(early_rungs, monkeypatch):
+    def train_apart(*args, **kwargs):
+        outcomes = train_side_by_side(*args, **kwargs)
+        return [
+            o if o.left_behind or not o.history["held_out_loss"][0] > 0 else replace(o, diverged_in=9) for o in outcomes
+        ]
+
+    monkeypatch.setattr("setrbm.estimators._choosing.train_side_by_side", train_apart)
+    bags, y = easy()
+    settings = {"init_scale": 0.3, "max_epochs": 16, "n_fits": 1, "random_state": 0}
+    with pytest.warns(UserWarning, match="The best of those left behind is taken; offer smaller learning rates"):
+        model = ClassSetRBMCV(5, learning_rate=(1e-7, 0.04, 0.05, 0.1), **settings).fit(bags, y)
+    best = model.results_["params"].index(model.best_params_)
+    assert model.results_["left_behind"][best]
+    assert model.best_params_["learning_rate"] > 1e-7
+    assert model.n_epochs_ == 16
+
+
 def test_the_number_of_epochs_can_be_one_of_several():
     bags, y = easy()
     settings = {"learning_rate": (0.05, 0.1), "init_scale": 0.3, "n_fits": 1, "random_state": 0, "halving": False}
@@ -809,7 +859,12 @@ def test_the_number_of_epochs_can_be_one_of_several():
     assert model.best_score_ == pytest.approx(min(scores), rel=1e-12)
 
 
-def test_candidates_left_behind_are_said_and_never_chosen():
+@pytest.fixture
+def early_rungs(monkeypatch):
+    monkeypatch.setattr("setrbm.estimators._choosing.FEWEST_BEFORE_RUNG", 1)
+
+
+def test_candidates_left_behind_are_said_and_never_chosen(early_rungs):
     bags, y = easy()
     rates = (1e-7, 1e-6, 0.05, 0.1)
     model = ClassSetRBMCV(5, learning_rate=rates, init_scale=0.3, max_epochs=16, random_state=0).fit(bags, y)

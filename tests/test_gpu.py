@@ -1,6 +1,7 @@
 """The engine for graphics processors, here on torch's CPU build: its kernels are interpreted, in float64."""
 
 import os
+import warnings
 
 import numpy as np
 import pytest
@@ -184,6 +185,28 @@ def test_sets_that_do_not_fit_are_copied_in_pieces_with_the_same_answers(is_spar
     expected = get_engine("reference").forward(models[0].params, sets[0].bags, spec, 1)
     np.testing.assert_allclose(pool, expected[0], rtol=0, atol=1e-12)
     np.testing.assert_allclose(energies, expected[1], rtol=0, atol=1e-12)
+
+
+def test_a_later_shard_that_does_not_fit_parts_the_models(monkeypatch):
+    spec, models = Spec("or", "soft"), make_models(1)
+    first, second = make_sets(0), make_sets(1, first=N_SETS)
+    results = []
+    for engine in (gpu.GpuEngine(ENGINE.device), get_engine("reference")):
+        session, out = engine.begin(spec, models, 1), []
+        for epoch in range(2):
+            for sets in (first, second):
+                if engine.name == "gpu":
+                    monkeypatch.setattr(gpu, "free_bytes", lambda device, few=sets is second: 600.0 if few else 2.0**33)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    placed = engine.place(sets, spec)
+                orders = [draws.order(model.seed, epoch, np.arange(N_SETS)) for model in models]
+                out.append(session.run([placed] * 2, orders, epoch))
+                session.remember(np.array([epoch == 0, False]))
+        out += [array for kept in (True, False) for params in session.params(kept) for array in params.arrays()]
+        results.append(out)
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)
 
 
 def test_a_piece_holds_no_more_than_it_may_but_always_one_batch():

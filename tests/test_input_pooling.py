@@ -84,3 +84,17 @@ def test_bad_input_is_named():
         InputPooling([]).fit(some_sets())
     with pytest.raises(ValueError, match="X has 3 features, but InputPooling is expecting 7"):
         InputPooling().fit(some_sets()).transform(np.ones((2, 3)))
+
+
+@pytest.mark.parametrize("statistics", [None, list(BY_HAND)])
+def test_sparse_sets_have_the_whole_matrix_of_dense_ones(statistics):
+    rng = np.random.default_rng(0)
+    settings = {} if statistics is None else {"statistics": statistics}
+    for _ in range(20):
+        sizes = rng.integers(1, 5, 8)
+        X = np.round(rng.normal(0, 1.2, (sizes.sum(), 5)))
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        dense = InputPooling(**settings).fit_transform(Bags(X, offsets))
+        pooled = InputPooling(**settings).fit_transform(Bags(sparse.csr_array(X), offsets))
+        pooled = pooled.toarray() if sparse.issparse(pooled) else pooled
+        np.testing.assert_allclose(pooled, dense, atol=1e-12)

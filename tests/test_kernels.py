@@ -135,5 +135,41 @@ def test_other_bad_input_is_refused():
 
 def test_more_sets_than_memory_allows_are_refused_before_anything_is_done():
     many = Bags.from_rows(np.zeros((50_000, 1)))
-    with pytest.raises(ValueError, match=r"50,000 x 50,000 sets takes 19,073 MiB.*Got memory_mib=1024. Raise it"):
+    with pytest.raises(ValueError, match=r"50,000 x 50,000 sets takes 19,074 MiB.*Got memory_mib=1024. Raise it"):
         set_kernel(many, gamma=1.0)
+
+
+@pytest.mark.parametrize("memory", [0.0, -1.0, np.nan, "much"])
+def test_a_budget_that_is_none_is_refused(memory):
+    with pytest.raises(ValueError, match="memory_mib must be a positive number. Got"):
+        set_kernel(some_sets(0, [1, 2]), gamma=1.0, memory_mib=memory)
+
+
+def test_the_budget_holds_for_the_copies_and_is_asked_before_the_weights(monkeypatch):
+    one_large = Bags(np.random.default_rng(0).random((3000, 4)), [0, 1500, 3000])
+    monkeypatch.setattr(kernels, "vector_weights", lambda *_: pytest.fail("weights were made before the budget"))
+    with pytest.raises(ValueError, match="Got memory_mib=1"):
+        set_kernel(one_large, gamma=1.0, memory_mib=1.0)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(("offset", "dtype"), [(1e3, np.float32), (1e5, np.float32), (1e8, np.float64)])
+def test_sets_far_from_the_origin_have_the_kernel_of_sets_near_it(kernel, offset, dtype):
+    near, other = (Bags.from_list(some_sets(*which)) for which in ((0, [3, 1, 5, 20]), (1, [2, 4])))
+    # Steps that are exact in the type, so that only the kernel itself can lose digits.
+    step = 2.0 ** np.ceil(np.log2(offset * np.finfo(dtype).eps) + 1)
+    near, other = (bags.with_vectors(np.round(bags.X / step) * step) for bags in (near, other))
+    far, other_far = (bags.with_vectors((bags.X + offset).astype(dtype)) for bags in (near, other))
+    for bags, further in (((near, None), (far, None)), ((other, near), (other_far, far))):
+        expected = set_kernel(*bags, kernel=kernel, gamma=0.3, threshold=1.0)
+        np.testing.assert_allclose(set_kernel(*further, kernel=kernel, gamma=0.3, threshold=1.0), expected, atol=1e-4)
+
+
+def test_one_far_vector_neither_overflows_nor_blurs_the_others():
+    X = np.random.default_rng(0).random((40, 3)).astype(np.float32)
+    X[7] = 1e6
+    bags = Bags(X, np.arange(0, 41, 4))
+    expected = set_kernel(bags.with_vectors(X.astype(np.float64)), kernel="max", gamma=1.0)
+    got = set_kernel(bags, kernel="max", gamma=1.0)
+    assert got.max() <= 1.0 + 1e-6
+    np.testing.assert_allclose(got, expected, atol=1e-5)

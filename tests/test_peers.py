@@ -31,6 +31,33 @@ def test_gated_attention_learns_the_same_each_time_at_the_better_rate():
     np.testing.assert_allclose(model.predict_proba(new).sum(axis=1), 1.0)
 
 
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"learning_rate": ()}, r"learning_rate must hold positive numbers. Got \(\)"),
+        ({"learning_rate": (1e-3, -1.0)}, "learning_rate must hold positive numbers"),
+        ({"max_epochs": 0}, "max_epochs must be an integer of 1 or more. Got 0"),
+        ({"validation_fraction": 2.0}, "validation_fraction must lie between 0 and 1. Got 2.0"),
+    ],
+)
+def test_gated_attention_names_settings_that_cannot_be(setting, message):
+    with pytest.raises(ValueError, match=message):
+        GatedAttention(**setting).fit(*easy())
+
+
+def test_gated_attention_leaves_torch_as_it_was_and_says_that_it_diverged():
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("torchmil")
+    torch.manual_seed(3)
+    before, threads = torch.random.get_rng_state(), torch.get_num_threads()
+    GatedAttention(5, learning_rate=1e-3, max_epochs=1, random_state=0).fit(*easy())
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert torch.get_num_threads() == threads
+    with pytest.raises(ValueError, match="Training must not diverge. Got no finite loss"):
+        GatedAttention(5, learning_rate=(1e30, 1e32), max_epochs=3, random_state=0).fit(*easy())
+    assert torch.get_num_threads() == threads
+
+
 def test_gated_attention_refuses_more_than_two_classes():
     with pytest.raises(ValueError, match="must have two classes. Got 3"):
         GatedAttention().fit(easy()[0], np.arange(40) % 3)

@@ -8,6 +8,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV, load, persistence
+from setrbm.datasets import load_musk1
 
 RNG = np.random.default_rng(0)
 X = RNG.random((12, 3, 4))
@@ -193,3 +194,26 @@ def test_a_choice_that_is_no_setting_is_refused(tmp_path):
     model.save(tmp_path / "m")
     with pytest.raises(ValueError, match="pooling must be one of 'soft', 'hard'. Got 'zz'"):
         load(tmp_path / "m")
+
+
+@pytest.mark.parametrize("temperature", [0, -1, 2.5, 4, 99, "5", None, True, {"float": "nan"}])
+def test_a_temperature_that_no_average_has_is_refused(tmp_path, temperature):
+    bags, y = load_musk1()
+    settings = {"learning_rate": 0.1, "init_scale": 0.3, "max_epochs": 2, "random_state": 0}
+    model = ClassSetRBMCV(2, n_fits=3, **settings).fit(bags, y)
+    model.save(tmp_path / "average")
+    assert load(tmp_path / "average").temperature_ == 3.0
+    rewrite(tmp_path / "average", lambda header, arrays: header.update(temperature=temperature))
+    with pytest.raises(ValueError, match="average"):
+        load(tmp_path / "average")
+
+
+def test_one_model_has_no_temperature_but_one(path):
+    rewrite(path, lambda header, arrays: header.update(temperature=2.0))
+    with pytest.raises(ValueError, match="temperature must be the number of fits averaged"):
+        load(path)
+
+
+def test_files_of_versions_without_averages_are_read(path):
+    rewrite(path, lambda header, arrays: header.pop("temperature"))
+    assert load(path).temperature_ == 1.0

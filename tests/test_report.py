@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from made_rows import FOLDS, REPEATS, cell, everywhere, row
@@ -186,3 +187,21 @@ def test_the_page_of_the_documentation_is_the_generated_one():
 def test_no_result_names_a_folder_of_a_machine():
     text = (ROOT / "results" / "table1-runs.json").read_text(encoding="utf-8")
     assert not re.search(r"/(home|root|tmp|work|mnt|var)\b", text)
+
+
+@pytest.mark.skipif(not (ROOT / "results").exists(), reason="the results are not part of this copy")
+def test_the_numbers_of_the_readme_are_those_of_the_results():
+    table = Table1(results.read(ROOT / "results" / "table1.csv"))
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    said = re.search(
+        r"training folds: ([\d.]+) % \(standard deviation over the 50 folds ([\d.]+) points\); on average over the "
+        r"paper's five data sets ([\d.]+) %, where the paper's best row has ([\d.]+)\.",
+        readme,
+    )
+    musk1 = table.cells["ClassSetRBMCV", "musk1"].scores
+    best = max(table.paper_average(system) or 0.0 for system in table.systems)
+    expected = (
+        f"{table.mean('ClassSetRBMCV', 'musk1'):.1f}", f"{np.std(list(musk1.values()), ddof=1):.1f}",
+        f"{table.average('ClassSetRBMCV'):.1f}", f"{best:.2f}",
+    )  # fmt: skip
+    assert said.groups() == expected

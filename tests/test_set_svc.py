@@ -148,3 +148,42 @@ def test_choosing_refuses_a_class_of_one_set():
     bags, _ = some_sets()
     with pytest.raises(ValueError, match="at least two sets of each class. Got 1 of one. Use SetSVC"):
         SetSVCCV().fit(bags[:11], np.arange(11) == 3)
+
+
+def test_a_class_without_weight_is_as_if_it_had_not_been_given():
+    bags, y = some_sets(n_classes=3)
+    weight = np.where(y == 2, 0.0, 1.0)
+    model = SetSVC(probability=True, random_state=0).fit(bags, y, weight)
+    assert model.classes_.tolist() == [0, 1]
+    assert model.predict_proba(bags).shape == (60, 2)
+
+
+def test_weights_enter_the_probabilities():
+    bags, y = some_sets()
+    y = np.where(np.arange(60) % 7 == 0, 1 - y, y)
+    heavy = np.where(y == 1, 5.0, 0.5)
+    plain, weighted = (SetSVC(probability=True, random_state=0).fit(bags, y, w) for w in (None, heavy))
+    assert weighted.predict_proba(bags)[:, 1].mean() > plain.predict_proba(bags)[:, 1].mean() + 0.01
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [({"x": 2.0}, "class_weight must name classes of y. Got x"), ({0: -1.0}, r"class_weight\[0\] must be a positive")],
+)
+def test_class_weights_that_cannot_be_are_named(weights, message):
+    with pytest.raises(ValueError, match=message):
+        SetSVC(class_weight=weights).fit(*some_sets())
+
+
+def test_what_was_chosen_is_said():
+    model = SetSVCCV("migraph2", C=(1.0, 10.0), gamma_factors=(1.0,), threshold_factors=(1.0,), random_state=0)
+    model.fit(*some_sets())
+    assert model.best_params_ == {"C": model.C_, "gamma": model.gamma_, "threshold": model.threshold_}
+
+
+def test_new_sets_are_held_against_the_training_sets_around_the_same_centre():
+    bags, y = some_sets()
+    far = bags.with_vectors((bags.X + 1e4).astype(np.float32))
+    near = SetSVC(scale=None, gamma=0.01).fit(bags, y)
+    moved = SetSVC(scale=None, gamma=0.01).fit(far, y)
+    np.testing.assert_allclose(moved.decision_function(far[:9]), near.decision_function(bags[:9]), atol=2e-3)

@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from setrbm import Bags, draws
+from setrbm import Bags, draws, training
 from setrbm.engines import get_engine
 from setrbm.engines.protocol import LabelledSets, Model, Spec
 from setrbm.training import NO_SETS, Schedule, hold_out, initial_params, train, train_stream
@@ -28,8 +28,10 @@ def models(*rates):
 def run(rates, schedule, held_out=NO_SETS, sets=None, report=None):
     sets = sets or problem()
     n = len(rates)
-    training = np.setdiff1d(np.arange(len(sets.y)), held_out)
-    return train(ENGINE, Spec(), models(*rates), [sets] * n, [training] * n, [held_out] * n, schedule, report=report)
+    learned_from = np.setdiff1d(np.arange(len(sets.y)), held_out)
+    return train(
+        ENGINE, Spec(), models(*rates), [sets] * n, [learned_from] * n, [held_out] * n, schedule, report=report
+    )
 
 
 def held_out_loss(params, sets, chosen):
@@ -79,11 +81,11 @@ def test_where_few_ends_are_offered_the_best_of_them_is_given_back(criterion):
 def test_the_worse_half_of_every_group_of_rivals_is_left_behind_at_each_rung():
     sets, held_out, rates = problem(), np.arange(6), [1e-6, 1e-5, 0.2, 0.1, 1e-6]
     n = len(rates)
-    training = np.setdiff1d(np.arange(20), held_out)
+    learned_from = np.setdiff1d(np.arange(20), held_out)
     schedule = Schedule(20, ends=(20,), rungs=(4, 8))
     rivals = [0, 0, 0, 0, 1]
     outcomes = train(
-        ENGINE, Spec(), models(*rates), [sets] * n, [training] * n, [held_out] * n, schedule, rivals=rivals
+        ENGINE, Spec(), models(*rates), [sets] * n, [learned_from] * n, [held_out] * n, schedule, rivals=rivals
     )
     lengths = [len(outcome.history["loss"]) for outcome in outcomes]
     assert sorted(lengths[:4]) == [4, 4, 8, 20]
@@ -97,11 +99,23 @@ def test_the_worse_half_of_every_group_of_rivals_is_left_behind_at_each_rung():
     np.testing.assert_array_equal(outcomes[int(np.argmax(lengths[:4]))].params.W, alone.params.W)
 
 
+def test_rivals_are_ranked_by_the_last_tenth_of_their_epochs_and_no_end_counts_for_who_is_left_behind():
+    schedule = Schedule(20, ends=(20,), rungs=(20,))
+    watch = training._Watch(2, schedule, 100.0, rivals=[0, 0])
+    for epoch in range(20):
+        # The first is worse in the last epoch, better over the last two.
+        losses = {18: (0.1, 0.9), 19: (0.5, 0.4)}.get(epoch, (0.7, 0.2))
+        better = watch.note(np.ones(2), np.column_stack([losses, (0.0, 0.0)]), np.ones(2, dtype=bool))
+    assert watch.left_behind.tolist() == [False, True]
+    assert better.tolist() == [True, False]
+    assert watch.best[0, 0] == pytest.approx(0.3)
+
+
 def test_a_rival_that_diverged_takes_no_place():
     sets, held_out = problem(), np.arange(6)
-    training = np.setdiff1d(np.arange(20), held_out)
+    learned_from = np.setdiff1d(np.arange(20), held_out)
     outcomes = train(
-        ENGINE, Spec(), models(1e6, 0.1), [sets] * 2, [training] * 2, [held_out] * 2,
+        ENGINE, Spec(), models(1e6, 0.1), [sets] * 2, [learned_from] * 2, [held_out] * 2,
         Schedule(20, ends=(20,), rungs=(4,)), rivals=[0, 0],
     )  # fmt: skip
     assert outcomes[0].diverged_in is not None

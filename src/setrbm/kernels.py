@@ -43,6 +43,8 @@ PAIRS = 10_000
 ROUNDINGS = 64
 # So many distances within a set are held at once.
 DISTANCES = 2**22
+# More than so much of an exponent must not be lost to rounding.
+DIGITS_LOST = 1e-4
 MIB = 2**20
 
 
@@ -69,7 +71,7 @@ def set_kernel(
     threshold : float or "median"
         For migraph2: vectors of a set nearer than this are neighbours. "median" is that median distance.
     memory_mib : float
-        The most memory to use beside the inputs; more than that is refused before anything is done.
+        The most memory to use beside the inputs; what needs more is refused before anything is done.
     n_jobs : int, optional
         Threads; all cores by default.
 
@@ -93,8 +95,11 @@ def set_kernel(
     if B is not None and A.shape[1] != B.shape[1]:
         raise ValueError(f"A and B must have the same features. Got {A.shape[1]} and {B.shape[1]}.")
     gamma, threshold = resolve(A if B is None else B, kernel, gamma, threshold)
-    left = prepare(A, kernel, gamma, threshold)
-    right = left if B is None else prepare(B, kernel, gamma, threshold)
+    if not _is_positive(memory_mib):
+        raise ValueError(f"memory_mib must be a positive number. Got {memory_mib!r}.")
+    check_memory(A, A if B is None else B, kernel, memory_mib)
+    right = prepare(A if B is None else B, kernel, gamma, threshold, n_jobs=n_jobs)
+    left = right if B is None else prepare(A, kernel, gamma, threshold, right.centre, n_jobs)
     return between(left, right, kernel, memory_mib, n_jobs)
 
 
@@ -140,13 +145,15 @@ def median_distance(bags: Bags) -> float:
 class Side:
     """One side of a kernel: vectors scaled so that the Gaussian kernel is exp(x.y - |x|^2 / 2 - |y|^2 / 2).
 
-    ``weights`` are those of the vectors, and sum to 1 in each set.
+    ``weights`` are those of the vectors, and sum to 1 in each set; ``centre`` is what was taken from dense vectors, and
+    must be the same for both sides.
     """
 
     X: Any
     half_squares: Array
     weights: Array
     offsets: Integers
+    centre: Array | None = None
 
     @property
     def n_sets(self) -> int:
@@ -158,20 +165,45 @@ class Side:
         sizes = np.diff(self.offsets)[sets]
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         rows = np.arange(offsets[-1]) + np.repeat(self.offsets[sets] - offsets[:-1], sizes)
-        return Side(self.X[rows], self.half_squares[rows], self.weights[rows], offsets)
+        return Side(self.X[rows], self.half_squares[rows], self.weights[rows], offsets, self.centre)
 
 
-def prepare(bags: Bags, kernel: SetKernel, gamma: float, threshold: float) -> Side:
-    """Return sets as one side of a kernel."""
+def prepare(
+    bags: Bags, kernel: SetKernel, gamma: float, threshold: float, centre: Array | None = None,
+    n_jobs: int | None = None,
+) -> Side:  # fmt: skip
+    """Return sets as one side of a kernel, around the centre of the other side or (None) around their own.
+
+    Distances do not change by that, and products of vectors far from the origin lose fewer digits. Where float32 would
+    still lose too many, float64 is used.
+    """
     bags.check_finite()
-    with np.errstate(over="ignore"):
-        X = bags.X * bags.dtype.type(np.sqrt(2.0 * gamma))
-        squares = X.multiply(X).sum(axis=1) if bags.is_sparse else np.einsum("ij,ij->i", X, X)
-    if not np.isfinite(squares).all():
+    if centre is None and not bags.is_sparse:
+        # Exact in float32, so that sides of different types have the same; what lies beyond it is refused below.
+        with np.errstate(over="ignore"):
+            centre = np.nan_to_num(bags.X.mean(axis=0, dtype=np.float64).astype(np.float32))
+    X, half_squares = _scaled_around(bags, gamma, centre, bags.dtype)
+    if bags.dtype == np.float32 and not half_squares.max() <= DIGITS_LOST / np.finfo(np.float32).eps:
+        X, half_squares = _scaled_around(bags, gamma, centre, np.dtype(np.float64))
+    if not np.isfinite(half_squares).all():
         raise ValueError(f"gamma must leave the squares of all values finite. Got {gamma!r}: scale the inputs.")
     sizes = np.repeat(bags.sizes, bags.sizes)
-    weights = 1.0 / sizes if kernel == "max" else vector_weights(bags, threshold if kernel == "migraph2" else None)
-    return Side(X, np.asarray(squares).ravel() / 2, weights.astype(X.dtype), bags.offsets)
+    near = threshold if kernel == "migraph2" else None
+    weights = 1.0 / sizes if kernel == "max" else vector_weights(bags, near, n_jobs)
+    return Side(X, half_squares, weights.astype(X.dtype), bags.offsets, centre)
+
+
+def _scaled_around(bags: Bags, gamma: float, centre: Array | None, dtype: np.dtype[Any]) -> tuple[Any, Array]:
+    """Return the vectors around a centre, scaled, and half the squares of their lengths."""
+    factor = dtype.type(np.sqrt(2.0 * gamma))
+    with np.errstate(over="ignore", invalid="ignore"):
+        if centre is None:
+            X = bags.X.astype(dtype) * factor
+            return X, np.asarray(X.multiply(X).sum(axis=1)).ravel() / 2
+        X = (bags.X.toarray() if bags.is_sparse else bags.X).astype(dtype)
+        X -= centre.astype(dtype)
+        X *= factor
+        return X, np.einsum("ij,ij->i", X, X) / 2
 
 
 def vector_weights(bags: Bags, threshold: float | None = None, n_jobs: int | None = None) -> Floats:
@@ -241,7 +273,7 @@ def _count_neighbours(X: Any, threshold: float | None) -> Floats:
 
 def between(left: Side, right: Side, kernel: SetKernel, memory_mib: float, n_jobs: int | None) -> Floats:
     """Return the kernel between the sets of two sides; the same side twice gives a symmetric matrix."""
-    n_threads = _threads_within(left, right, kernel, memory_mib, _threads(n_jobs))
+    n_threads = min(_threads(n_jobs), check_memory(left, right, kernel, memory_mib))
     K = np.zeros((left.n_sets, right.n_sets))
     join = _join_best if kernel == "max" else _join_weighted
     symmetric = left is right
@@ -257,23 +289,32 @@ def between(left: Side, right: Side, kernel: SetKernel, memory_mib: float, n_job
     return K
 
 
-def _threads_within(left: Side, right: Side, kernel: SetKernel, memory_mib: float, n_threads: int) -> int:
-    """Return how many threads the memory allows; raise ValueError if not one."""
+def check_memory(left: Bags | Side, right: Bags | Side, kernel: SetKernel, memory_mib: float) -> int:
+    """Return on how many threads a kernel can be made with this memory; raise ValueError if not on one."""
+    n_left, n_right = len(left.offsets) - 1, len(right.offsets) - 1
     item, n_features = left.X.dtype.itemsize, left.X.shape[1]
-    result = 8 * left.n_sets * right.n_sets
+    # The result, and the scaled copies of both sides.
+    needed = 8 * n_left * n_right + _bytes_of(left.X) + (0 if right is left else _bytes_of(right.X))
     # A block and its copies, one chunk of the left side made dense, and what the sets of a run have collected.
     a_thread = item * (3 * ROWS * COLUMNS + (2 * COLUMNS * n_features if sparse.issparse(left.X) else 0))
-    sets_of_run = min(COLUMNS, left.n_sets)
-    a_thread += 8 * sets_of_run * right.n_sets
+    sets_of_run = min(COLUMNS, n_left)
+    a_thread += 8 * sets_of_run * n_right
     if kernel == "max":
-        a_thread += item * (sets_of_run * len(right.half_squares) + COLUMNS * right.n_sets)
-    most = int((memory_mib * MIB - result) // a_thread)
+        a_thread += item * (sets_of_run * right.X.shape[0] + COLUMNS * n_right)
+    else:
+        # Distances within a set, a block of them at a time.
+        a_thread = max(a_thread, 3 * item * min(DISTANCES, int(np.diff(left.offsets).max()) ** 2))
+    most = int((memory_mib * MIB - needed) // a_thread)
     if most < 1:
         raise ValueError(
-            f"The kernel of {left.n_sets:,} x {right.n_sets:,} sets takes {result / MIB:,.0f} MiB, and the work on it "
+            f"The kernel of {n_left:,} x {n_right:,} sets takes {needed / MIB:,.0f} MiB, and the work on it "
             f"{a_thread / MIB:,.0f} MiB. Got memory_mib={memory_mib:g}. Raise it, or use fewer sets."
         )
-    return max(1, min(n_threads, most))
+    return most
+
+
+def _bytes_of(X: Any) -> int:
+    return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) if sparse.issparse(X) else int(X.nbytes)
 
 
 def _runs(offsets: Integers) -> Iterator[tuple[int, int]]:
@@ -302,10 +343,15 @@ def _blocks(
     half_squares = left.half_squares[columns[0] : columns[1]]
     # A factor outside the exponential is a term inside it, and costs nothing there.
     shift = right.half_squares - np.log(right.weights) if weigh else right.half_squares
+    largest = max(float(half_squares.max()), float(right.half_squares.max()))
+    rounded = largest > DIGITS_LOST / np.finfo(right.half_squares.dtype).eps
     for rows in _chunks(first, len(right.half_squares), ROWS):
         block = np.asarray(right.X[rows[0] : rows[1]] @ other)
         block -= shift[rows[0] : rows[1], np.newaxis]
         block -= half_squares
+        if rounded:
+            # No vector is nearer to another than 0.
+            np.minimum(block, (right.half_squares - shift)[rows[0] : rows[1], np.newaxis], out=block)
         yield rows, np.asarray(np.exp(block, out=block))
 
 

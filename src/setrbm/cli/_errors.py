@@ -49,9 +49,12 @@ def _in_words(error: Exception) -> str:
         return f"There is not enough memory. {error}".strip()
     if isinstance(error, OSError) and error.strerror:
         return error.strerror + (f": {error.filename!r}." if error.filename else ".")
-    if isinstance(error, ValueError | TypeError | ImportError | OSError):
+    from setrbm.engines.protocol import NoDeviceError
+
+    if isinstance(error, ValueError | TypeError | ImportError | OSError | NoDeviceError):
         return str(error)
+    said = str(error).rstrip(".")
     return (
-        f"setrbm failed in a way it should not: {type(error).__name__}: {error}. Run again with SETRBM_TRACEBACK=1 to "
+        f"setrbm failed in a way it should not: {type(error).__name__}: {said}. Run again with SETRBM_TRACEBACK=1 to "
         "see where, and report it."
     )

@@ -99,7 +99,7 @@ EpochsOption = Annotated[
         metavar="N",
         min=1,
         show_default="400",
-        help="The most passes over the sets.",
+        help="Passes over the sets; the most, where a thousand sets or more allow to stop early.",
         rich_help_panel=TRAINING,
     ),
 ]

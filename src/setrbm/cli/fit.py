@@ -56,7 +56,7 @@ def fit(
     """Learn a model from a file of labelled sets.
 
     What is not given is chosen: learning rates and start weights are tried side by side on a part of the sets, judged
-    on a held-out part, and the best learns once more from all sets.
+    on a held-out part, and the best learns again from all sets, five times over; the five are averaged.
     """
     from setrbm.datasets.files import read_sets
 

@@ -59,6 +59,10 @@ class LabelledSets:
     first: int = 0
 
 
+class NoDeviceError(RuntimeError):
+    """The engine asked for needs a device that is not there."""
+
+
 class Session(Protocol):
     """Models under training."""
 

@@ -37,6 +37,8 @@ class BaseSetClassifier(ClassifierMixin, BaseEstimator):
     # The settings that a class has fixed, and its constructor does not take.
     FIXED: ClassVar[tuple[str, ...]] = ("unit",)
     UNITS: ClassVar[tuple[str, ...]] = ("set",)
+    # Whether the letters may hold several fits.
+    AVERAGES: ClassVar[bool] = False
     unit: Unit = "set"
 
     # Set by fit.
@@ -58,6 +60,7 @@ class BaseSetClassifier(ClassifierMixin, BaseEstimator):
         """Keep what training gave, or (more) what further training gave after what was there."""
         before, history = (self.n_epochs_, self.history_) if more else (0, {name: [] for name in HISTORY})
         self._set_letters(outcome.params)
+        self.temperature_ = 1.0
         self.history_ = {name: history[name] + outcome.history[name] for name in HISTORY}
         self.n_epochs_ = before + len(outcome.history["loss"])
         if outcome.best_epoch or not more:
@@ -198,9 +201,7 @@ class BaseSetClassifier(ClassifierMixin, BaseEstimator):
         if min(counts) < 0:
             raise ValueError(f"seed, n_epochs and best_epoch must not be negative. Got {counts}.")
         estimator.seed_, estimator.n_epochs_, estimator.best_epoch_ = counts
-        estimator.temperature_ = float(described.get("temperature", 1.0))
-        if not 1.0 <= estimator.temperature_ <= n_hidden:
-            raise ValueError(f"temperature must lie between 1 and {n_hidden}. Got {estimator.temperature_}.")
+        estimator.temperature_ = _as_temperature(described.get("temperature", 1.0), n_hidden, cls.AVERAGES)
         for letter in cls.letters:
             setattr(estimator, f"{letter}_", _as_trained(model.arrays[letter]))
         return estimator
@@ -339,6 +340,15 @@ def as_names(names: Any, n_features: int) -> npt.NDArray[Any]:
     if not isinstance(names, list) or len(names) != n_features or not all(isinstance(name, str) for name in names):
         raise ValueError(f"feature_names must hold {n_features} strings.")
     return np.array(names, dtype=object)
+
+
+def _as_temperature(value: Any, n_hidden: int, averages: bool) -> float:
+    """Return the number of fits that share the hidden units."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise ValueError(f"temperature must be a number. Got {value!r}.")
+    if value != 1 and not (averages and 1 <= value <= n_hidden and n_hidden % value == 0):
+        raise ValueError(f"temperature must be the number of fits averaged. Got {value} for {n_hidden} hidden units.")
+    return float(value)
 
 
 def _as_trained(array: Array) -> Array:

@@ -53,7 +53,7 @@ def check_settings(estimator: Any) -> None:
         raise ValueError(f"validation_fraction must lie between 0 and 1. Got {fraction!r}.")
     if "max_epochs" in estimator.CHOOSABLE:
         _check_choosing(estimator)
-    elif not isinstance(estimator.early_stopping, bool):
+    elif not isinstance(estimator.early_stopping, bool | np.bool_):
         raise ValueError(f"early_stopping must be True or False. Got {estimator.early_stopping!r}.")
     if not isinstance(estimator.verbose, Integral):
         raise ValueError(f"verbose must be an integer. Got {estimator.verbose!r}.")
@@ -61,8 +61,11 @@ def check_settings(estimator: Any) -> None:
 
 def _check_choosing(estimator: Any) -> None:
     """Raise ValueError for settings of the estimators that choose which cannot be used."""
-    if estimator.early_stopping not in (True, False, "auto"):
-        raise ValueError(f"early_stopping must be True, False or 'auto'. Got {estimator.early_stopping!r}.")
+    early = estimator.early_stopping
+    if early != "auto" and not isinstance(early, bool | np.bool_):
+        raise ValueError(f"early_stopping must be True, False or 'auto'. Got {early!r}.")
+    if not isinstance(estimator.halving, bool | np.bool_):
+        raise ValueError(f"halving must be True or False. Got {estimator.halving!r}.")
     n_fits = estimator.n_fits
     if n_fits == "auto":
         return
@@ -81,4 +84,4 @@ def _check_choosing(estimator: Any) -> None:
 
 def choices_of(setting: Any) -> tuple[Any, ...]:
     """Return the values a setting may take: those of a list, tuple or array, or the one value it is."""
-    return tuple(setting) if isinstance(setting, list | tuple | np.ndarray) else (setting,)
+    return tuple(setting) if isinstance(setting, list | tuple | range | np.ndarray) else (setting,)

@@ -31,8 +31,8 @@ from setrbm.training import HISTORY, NO_SETS, Outcome, Schedule, hold_out
 
 # With so many held-out sets or more the best epoch can be told from a lucky one.
 SETS_TO_STOP_BY = 200
-# Candidates are halved after these parts of their epochs.
-RUNGS = (8, 4)
+# Candidates are halved after these parts of their epochs, but not in their first steps, when slow and fast differ most.
+RUNGS, FEWEST_BEFORE_RUNG = (8, 4), 25
 N_FITS = 5
 
 
@@ -73,8 +73,11 @@ class Choosing(BaseSetClassifier):
         stops_early = n_held_out >= SETS_TO_STOP_BY if self.early_stopping == "auto" else self.early_stopping
         if stops_early:
             return Schedule(lengths[-1], self.patience, self.stopping)
-        rungs = tuple(lengths[-1] // part for part in RUNGS) if self.halving else ()
-        return Schedule(lengths[-1], None, self.stopping, ends=tuple(lengths), rungs=rungs)
+        # Whoever has reached an end is not left behind any more.
+        rungs = [rung for part in RUNGS if FEWEST_BEFORE_RUNG <= (rung := lengths[-1] // part) < lengths[0]]
+        return Schedule(
+            lengths[-1], None, self.stopping, ends=tuple(lengths), rungs=tuple(rungs) if self.halving else ()
+        )
 
     def _n_fits(self, chosen: SimpleNamespace) -> int:
         """Return how many fits of the chosen settings are made on all sets."""
@@ -88,7 +91,7 @@ class Choosing(BaseSetClassifier):
 
     def _note(self, candidates: list[SimpleNamespace], outcomes: list[Outcome], scores: list[float], best: int) -> None:
         """Write down what was tried and what was chosen."""
-        names = [name for name in self.CHOOSABLE if isinstance(getattr(self, name), list | tuple | np.ndarray)]
+        names = [name for name in self.CHOOSABLE if isinstance(getattr(self, name), list | tuple | range | np.ndarray)]
 
         def chosen(candidate: SimpleNamespace, outcome: Outcome) -> dict[str, Any]:
             own = {name: getattr(candidate, name) for name in names}
@@ -178,10 +181,24 @@ class _Part:
 
     def choose(self) -> None:
         """Find the best candidate that was not left behind and write down what was tried."""
-        scores = [np.inf if o.diverged_in is not None else o.best_score for o in self.outcomes]
-        self.best = int(np.argmin([np.inf if o.left_behind else s for o, s in zip(self.outcomes, scores, strict=True)]))
+        scores = [np.inf if o.diverged_in is not None or o.left_behind else o.best_score for o in self.outcomes]
+        sound = [i for i, o in enumerate(self.outcomes) if o.diverged_in is None]
+        to_the_end = [i for i in sound if not self.outcomes[i].left_behind]
+        if sound and not to_the_end:
+            warnings.warn(
+                "All candidates that were not left behind diverged later. The best of those left behind is taken; "
+                "offer smaller learning rates.",
+                stacklevel=5,
+            )
+        self.best = min(to_the_end or sound or range(len(scores)), key=lambda i: self.outcomes[i].best_score)
         refuse_divergence(self.candidates[self.best], self.outcomes[self.best])
         self.estimator._note(self.candidates, self.outcomes, scores, self.best)
+
+    @property
+    def n_epochs(self) -> int:
+        """For how many epochs the chosen one is trained on all sets: to an end, also where it was left behind."""
+        outcome = self.outcomes[self.best]
+        return max(choices_of(self.estimator.max_epochs)) if outcome.left_behind else outcome.best_epoch
 
 
 def fit_side_by_side(estimators: Sequence[Choosing], data: Sequence[tuple[Any, Any, Any]]) -> list[Exception | None]:
@@ -231,6 +248,11 @@ def fit_side_by_side(estimators: Sequence[Choosing], data: Sequence[tuple[Any, A
 def _prepared(estimator: Choosing, X: Any, y: Any, sample_weight: Any) -> _Part:
     sets, seed = prepare(estimator, X, y, sample_weight)
     held_out = hold_out(sets.y, estimator.validation_fraction, seed, at_least_one=True)
+    if not len(held_out):
+        warnings.warn(
+            "No set can be held out: every class has one. Settings are chosen by the sets they were learned from.",
+            stacklevel=5,
+        )
     everything = np.arange(len(sets.y))
     watched = held_out if len(held_out) else everything
     return _Part(estimator, sets, seed, watched, np.setdiff1d(everything, held_out), estimator._candidates())
@@ -290,7 +312,7 @@ def _refit(parts: list[_Part]) -> dict[int, list[Outcome]]:
             groups.setdefault(part.kind(part.candidates[part.best]), []).extend((part, fit) for fit in fits)
     done: dict[int, list[Outcome]] = {}
     for (spec, _), members in groups.items():
-        epochs = [part.outcomes[part.best].best_epoch for part, _ in members]
+        epochs = [part.n_epochs for part, _ in members]
         everything = {id(part): np.arange(len(part.sets.y)) for part, _ in members}
         try:
             outcomes = train_side_by_side(

@@ -165,8 +165,9 @@ init_scale, cd_steps : as for ClassSetRBM, or a list of values to choose from
         ``max_epochs``) and are judged by their mean score over the last tenth of the epochs to it. "auto" stops early
         where at least 200 sets are held out: the best epoch on fewer is mostly luck.
     halving : bool
-        Whether, where none stops early, the worse half of the candidates is left behind after an eighth of the epochs,
-        and again after a quarter.
+        Whether, where none stops early, the worse half of the candidates (of those with the same constraint, pooling,
+        objective and number of units) is left behind after an eighth of the epochs, and again after a quarter; but
+        never before 25 epochs.
     refit : bool
         Whether to train the chosen one on all sets; False is the paper's way, which keeps it as it was chosen.
     n_fits : int or "auto"
@@ -182,8 +183,9 @@ random_state, verbose : as for ClassSetRBM
     best_score_ : float
         Its held-out score: mean -log p(y | X), or mean error with ``stopping="error"``. Lower is better.
     results_ : dict of lists
-        One entry a candidate: ``params``, ``score``, ``best_epoch``, ``diverged``, ``left_behind``, and its ``history``
-        on the sets it was chosen by. ``history_`` itself is that of the final training (the first, of several).
+        One entry a candidate: ``params``, ``score`` (infinite for those that diverged or were left behind),
+        ``best_epoch``, ``diverged``, ``left_behind``, and its ``history`` on the sets it was chosen by. ``history_``
+        itself is that of the final training (the first, of several).
     temperature_ : float
         The number of fits averaged: the letters hold all their hidden units, and p(y | X) is the softmax of
         -F / ``temperature_``.
@@ -198,6 +200,7 @@ random_state, verbose : as for ClassSetRBM
     (['learning_rate'], 2)
     """
 
+    AVERAGES = True
     CHOOSABLE: ClassVar[tuple[str, ...]] = (
         "n_hidden", "constraint", "pooling", "objective", "learning_rate", "generative_learning_rate", "batch_size",
         "weight_decay", "init_scale", "cd_steps", "max_epochs",

@@ -171,7 +171,8 @@ class Sparse:
 
     def _matrix(self, values: Array) -> sparse.csr_array:
         indptr: Integers = np.searchsorted(self.sets, np.arange(len(self.bags) + 1))
-        matrix = sparse.csr_array((values, self.columns, indptr), shape=self.bags.shape, dtype=self.bags.dtype)
+        # Dropping zeros rewrites the columns in place, and the other statistics need them too.
+        matrix = sparse.csr_array((values, self.columns.copy(), indptr), shape=self.bags.shape, dtype=self.bags.dtype)
         matrix.eliminate_zeros()
         return matrix
 

@@ -124,19 +124,22 @@ class SetSVC(ClassifierMixin, BaseEstimator):
         with unchanged_on_error(self):
             self._check_settings()
             bags = as_bags(self, X, reset=True)
-            self.classes_, codes = as_codes(bags, y)
+            classes, codes = as_codes(bags, y)
             weight = _check_sample_weight(sample_weight, bags, dtype=np.float64, ensure_non_negative=True)
-            if (weight == 0.0).any():
-                # Sets without a weight are as if they had not been given.
-                bags, codes, weight = bags[weight > 0.0], codes[weight > 0.0], weight[weight > 0.0]
+            # Sets without a weight are as if they had not been given.
+            kept = np.flatnonzero(weight > 0.0)
+            bags, weight = bags[kept], weight[kept]
+            self.classes_, codes = as_codes(bags, classes[codes[kept]])
+            self._check_class_weight()
+            kernels.check_memory(bags, bags, self.kernel, self.memory_mib)
             self.scaling_ = Scaling.fit(bags) if self.scale == "auto" else None
             bags = self._scaled(bags)
             self._set_kernel(bags, codes, weight)
-            side = kernels.prepare(bags, self.kernel, self.gamma_, self.threshold_)
+            side = self._side(bags, self.gamma_, self.threshold_)
             self.projection_, K = self._clipped(self._between(side, side))
             self.svc_ = self._machine(self.C_).fit(K, codes, weight)
             if self.probability:
-                self.calibration_ = self._calibration(K, codes)
+                self.calibration_ = self._calibration(K, codes, weight)
             self._keep_support(side)
         return self
 
@@ -145,11 +148,25 @@ class SetSVC(ClassifierMixin, BaseEstimator):
         self.C_ = float(self.C)
         self.gamma_, self.threshold_ = kernels.resolve(bags, self.kernel, self.gamma, self.threshold)
 
+    def _side(self, bags: Bags, gamma: float, threshold: float, centre: Array | None = None) -> Side:
+        return kernels.prepare(bags, self.kernel, gamma, threshold, centre, as_threads(self.n_jobs))
+
+    def _check_class_weight(self) -> None:
+        if not isinstance(self.class_weight, dict):
+            return
+        if unknown := sorted(map(str, set(self.class_weight) - set(self.classes_.tolist()))):
+            raise ValueError(f"class_weight must name classes of y. Got {', '.join(unknown)}.")
+        for label, value in self.class_weight.items():
+            _check_positive(f"class_weight[{label!r}]", value)
+
     def _check_settings(self) -> None:
         _check_positive("C", self.C)
         self._check_choices()
 
     def _check_choices(self) -> None:
+        _check_positive("memory_mib", self.memory_mib)
+        if self.kernel not in kernels.KERNELS:
+            raise ValueError(f"kernel must be one of {', '.join(map(repr, kernels.KERNELS))}. Got {self.kernel!r}.")
         for name, allowed in (("scale", ("auto", None)), ("spectrum", ("keep", "clip"))):
             if (value := getattr(self, name)) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}. Got {value!r}.")
@@ -172,14 +189,16 @@ class SetSVC(ClassifierMixin, BaseEstimator):
         kept = vectors[:, values > 0.0]
         return kept @ kept.T, (kept * values[values > 0.0]) @ kept.T
 
-    def _calibration(self, K: Floats, codes: Integers) -> LogisticRegression:
+    def _calibration(self, K: Floats, codes: Integers, weight: Floats) -> LogisticRegression:
         """Fit probabilities to decisions on sets that were not learned from."""
         fewest = int(np.bincount(codes).min())
         if fewest < 2:
             raise ValueError(f"probability=True must have at least two sets of each class. Got {fewest} of one.")
         folds = StratifiedKFold(min(FOLDS, fewest), shuffle=True, random_state=self.random_state)
-        decisions = cross_val_predict(self._machine(self.C_), K, codes, cv=folds, method="decision_function")
-        return LogisticRegression().fit(_as_columns(decisions), codes)
+        decisions = cross_val_predict(
+            self._machine(self.C_), K, codes, cv=folds, method="decision_function", params={"sample_weight": weight}
+        )
+        return LogisticRegression().fit(_as_columns(decisions), codes, weight)
 
     def _keep_support(self, side: Side) -> None:
         """Keep the sets that prediction needs: those that carry the decision, or (projected) all."""
@@ -195,7 +214,7 @@ class SetSVC(ClassifierMixin, BaseEstimator):
         """Return the kernel between new sets and the training sets, zero where the decision does not need it."""
         check_is_fitted(self, "svc_")
         bags = self._scaled(as_bags(self, X, reset=False))
-        side = kernels.prepare(bags, self.kernel, self.gamma_, self.threshold_)
+        side = self._side(bags, self.gamma_, self.threshold_, self.side_.centre)
         rows = np.zeros((side.n_sets, self.n_training_sets_))
         rows[:, self.kept_] = self._between(side, self.side_)
         return rows if self.projection_ is None else rows @ self.projection_
@@ -247,6 +266,8 @@ class SetSVCCV(SetSVC):
 
     Attributes
     ----------
+    best_params_ : dict
+        The chosen C, gamma and threshold.
     best_score_ : float
         The cross-validated accuracy of what was chosen; the best of many, and therefore too good.
     results_ : dict of lists
@@ -318,6 +339,7 @@ class SetSVCCV(SetSVC):
         self.C_, self.gamma_, self.threshold_ = tried[best]
         self.best_score_ = float(scores.ravel()[best])
         names = ("C", "gamma", "threshold")
+        self.best_params_ = dict(zip(names, tried[best], strict=True))
         self.results_ = {
             "params": [dict(zip(names, one, strict=True)) for one in tried],
             "score": scores.ravel().tolist(),
@@ -334,7 +356,7 @@ class SetSVCCV(SetSVC):
         threshold: float,
     ) -> list[float]:
         """Return the cross-validated accuracy of one kernel with each C."""
-        side = kernels.prepare(bags, self.kernel, gamma, threshold)
+        side = self._side(bags, gamma, threshold)
         _, K = self._clipped(self._between(side, side))
 
         def right(C: float, train: Integers, test: Integers) -> float:

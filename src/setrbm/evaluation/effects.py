@@ -44,8 +44,7 @@ def systems() -> list[System]:
 
 def _maker(change: dict[str, Any]) -> Any:
     def make(seed: int, quick: bool, engine: str, n_jobs: int) -> Any:
-        short = {"max_epochs": min((BASE | change)["max_epochs"], 20)} if quick else {}
-        settings = BASE | change | short
+        settings = BASE | change
         return ClassSetRBM(early_stopping=False, engine="cpu", n_jobs=n_jobs, random_state=seed, **settings)
 
     return make

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -17,13 +20,14 @@ from setrbm import draws
 from setrbm._types import Array, Floats, Integers
 from setrbm.bags import Bags
 from setrbm.estimators import InputPooling, PerVector
+from setrbm.estimators._checks import choices_of
 from setrbm.estimators._inputs import as_bags, as_codes, unchanged_on_error
 from setrbm.scaling import Scaling
 from setrbm.training import hold_out
 
 
 def pooled_svm(C: float = 1.0, gamma: Any = "scale", **settings: Any) -> Pipeline:
-    """Return an SVM on the least and the largest value of each feature over a set, scaled to [0, 1] first.
+    """Return an SVM on the least and the largest value of each feature over a set (dense), scaled to [0, 1] first.
 
     Examples
     --------
@@ -100,22 +104,35 @@ class GatedAttention(ClassifierMixin, BaseEstimator):
             self.classes_, codes = as_codes(bags, y)
             if len(self.classes_) > 2:
                 raise ValueError(f"GatedAttention must have two classes. Got {len(self.classes_)}.")
+            self._check_settings()
             self.scaling_ = Scaling.fit(bags)
             seed = draws.new_seed(check_random_state(self.random_state))
             held_out = hold_out(codes, self.validation_fraction, seed, at_least_one=True)
             sets = self._tensors(bags)
-            self.learning_rate_, self.best_score_ = self._choose(sets, codes, held_out, seed)
-            chosen = _Training(self._network(seed), self.learning_rate_, self.weight_decay)
-            for epoch in range(self.max_epochs):
-                chosen.learn(sets, codes, draws.order(seed, epoch, np.arange(len(codes))))
+            with _one_thread():
+                self.learning_rate_, self.best_score_ = self._choose(sets, codes, held_out, seed)
+                if not np.isfinite(self.best_score_):
+                    raise ValueError(f"Training must not diverge. Got no finite loss with {self.learning_rate}.")
+                chosen = _Training(self._network(seed), self.learning_rate_, self.weight_decay)
+                for epoch in range(self.max_epochs):
+                    chosen.learn(sets, codes, draws.order(seed, epoch, np.arange(len(codes))))
             self.network_ = chosen.network
         return self
+
+    def _check_settings(self) -> None:
+        rates = choices_of(self.learning_rate)
+        if not rates or not all(isinstance(rate, Real) and 0.0 < float(rate) < np.inf for rate in rates):
+            raise ValueError(f"learning_rate must hold positive numbers. Got {self.learning_rate!r}.")
+        if not isinstance(self.max_epochs, Integral) or self.max_epochs < 1:
+            raise ValueError(f"max_epochs must be an integer of 1 or more. Got {self.max_epochs!r}.")
+        if not 0.0 < self.validation_fraction < 1.0:
+            raise ValueError(f"validation_fraction must lie between 0 and 1. Got {self.validation_fraction!r}.")
 
     def _choose(self, sets: list[Any], codes: Integers, held_out: Integers, seed: int) -> tuple[float, float]:
         """Return the rate that does best on the held-out sets, and its score."""
         learned_from = np.setdiff1d(np.arange(len(codes)), held_out)
         watched = held_out if len(held_out) else learned_from
-        running = [_Training(self._network(seed), rate, self.weight_decay) for rate in self.learning_rate]
+        running = [_Training(self._network(seed), rate, self.weight_decay) for rate in choices_of(self.learning_rate)]
         for epoch in range(self.max_epochs):
             for one in running:
                 one.learn(sets, codes, draws.order(seed, epoch, learned_from))
@@ -134,18 +151,21 @@ class GatedAttention(ClassifierMixin, BaseEstimator):
         torch = _torch()
         from torchmil.models import ABMIL
 
-        torch.manual_seed(seed)
-        layer = torch.nn.Sequential(torch.nn.Linear(self.n_features_in_, self.n_hidden), torch.nn.ReLU())
-        return ABMIL(in_shape=(self.n_features_in_,), att_dim=self.attention, gated=True, feat_ext=layer)
+        with torch.random.fork_rng(devices=()):
+            torch.manual_seed(seed)
+            layer = torch.nn.Sequential(torch.nn.Linear(self.n_features_in_, self.n_hidden), torch.nn.ReLU())
+            return ABMIL(in_shape=(self.n_features_in_,), att_dim=self.attention, gated=True, feat_ext=layer)
 
     def _loss(self, network: Any, sets: list[Any], codes: Integers, which: Integers) -> float:
         logits = self._logits(network, [sets[t] for t in which])
-        return float(np.logaddexp(0.0, np.where(codes[which] == 1, -logits, logits)).mean())
+        with np.errstate(invalid="ignore"):
+            loss = float(np.logaddexp(0.0, np.where(codes[which] == 1, -logits, logits)).mean())
+        return loss if np.isfinite(loss) else np.inf
 
     @staticmethod
     def _logits(network: Any, sets: list[Any]) -> Floats:
         torch = _torch()
-        with torch.no_grad():
+        with torch.no_grad(), _one_thread():
             return np.array([float(network(one)) for one in sets])
 
     def decision_function(self, X: Any) -> Floats:
@@ -182,6 +202,18 @@ class _Training:
     def late_loss(self) -> float:
         """Return the mean held-out loss over the last tenth of the epochs."""
         return float(np.mean(self.losses[-max(len(self.losses) // 10, 1) :]))
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let torch use one thread: for products as small as these, several only wait for each other."""
+    torch = _torch()
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _torch() -> Any:

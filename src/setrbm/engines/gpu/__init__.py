@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from typing import Any, cast
@@ -27,11 +28,11 @@ from setrbm.engines.gpu.many import ManyModels, free_bytes
 from setrbm.engines.gpu.packed import Letters, PackedModel
 from setrbm.engines.gpu.sparse import SparseModel
 from setrbm.engines.gpu.store import HostStore, Store, entries_of, place
-from setrbm.engines.protocol import LabelledSets, Model, Session, Spec, check_models
+from setrbm.engines.protocol import LabelledSets, Model, NoDeviceError, Session, Spec, check_models
 
 Placed = Store | HostStore
-# How often the values of sparse sets are on the device while an epoch is dealt out.
-COPIES = 4
+# How often values are on the device: sparse ones while an epoch is dealt out, dense ones joined to one matrix.
+COPIES, DENSE_COPIES = 4, 2
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
@@ -47,16 +48,28 @@ class GpuSession:
 
     def _begin(self, stores: Sequence[Placed]) -> None:
         """Decide, when the first sets are seen, how the models are trained."""
+        on_device = [store for store in stores if isinstance(store, Store)]
+        if self._side_by_side is not None and len(on_device) < len(stores):
+            self._part_company(self._side_by_side)
         if self._side_by_side is not None or self._alone is not None:
             return
         has_kernels = find_spec("triton") is not None
-        on_device = [store for store in stores if isinstance(store, Store)]
         if has_kernels and len(on_device) == len(stores) and many.fits(self.spec, self.models[0], on_device):
             self._side_by_side = ManyModels(self.spec, self.models, self.dtype, self.device)
             return
         by_kernels = has_kernels and sparse.fits(self.spec, len(self.models[0].params.c), stores)
         kind = SparseModel if by_kernels else PackedModel
         self._alone = [kind(self.spec, model, self.dtype, self.device) for model in self.models]
+
+    def _part_company(self, together: ManyModels) -> None:
+        """Go on with each model alone: sets have come that do not fit the device."""
+        now, best = together.params(remembered=False), together.params(remembered=True)
+        self._alone = []
+        for m, model in enumerate(self.models):
+            one = PackedModel(self.spec, replace(model, params=now[m]), self.dtype, self.device)
+            one.best = Letters.of(best[m], self.dtype, self.device) if together.has_best[m] else None
+            self._alone.append(one)
+        self._side_by_side = None
 
     def run(self, placed: Sequence[Placed], orders: Sequence[Integers], epoch: int) -> Floats:
         """Train each model on its sets in its order."""
@@ -135,9 +148,7 @@ class GpuEngine:
         """Copy the sets to the device, or, where they do not fit, keep them ready to be copied in pieces."""
         self._check_device()
         dtype, entries = DTYPES[spec.dtype], int(entries_of(sets).sum())
-        n_bytes = (
-            entries * (dtype.itemsize + (8 if sets.bags.is_sparse else 0)) * (COPIES if sets.bags.is_sparse else 1)
-        )
+        n_bytes = entries * (COPIES * (dtype.itemsize + 8) if sets.bags.is_sparse else DENSE_COPIES * dtype.itemsize)
         room = many.SHARE * free_bytes(self.device)
         if n_bytes > room:
             self._tell(n_bytes)
@@ -177,7 +188,7 @@ class GpuEngine:
 
     def _check_device(self) -> None:
         if self.device == "cuda" and not torch.cuda.is_available():
-            raise RuntimeError(
+            raise NoDeviceError(
                 "engine='gpu' must have a graphics processor that torch can use. Got none: torch.cuda.is_available() "
                 "is False. Use engine='cpu', or install a torch built for your processor."
             )
