@@ -422,3 +422,32 @@ def test_persistent_chains_refuse_sets_of_other_sizes(constraint):
     other = LabelledSets(make_sets(1).bags, sets.y, sets.weight)
     with pytest.raises(ValueError, match="must bring the same sets. Got sets of other sizes"):
         session.run([engine.place(other, spec)], [np.arange(N_SETS)], 1)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value encountered")
+@pytest.mark.parametrize("objective", ["discriminative", "hybrid"])
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_what_one_model_leaves_behind_does_not_disturb_the_next(constraint, pooling, objective):
+    spec, sets, engine = Spec(constraint, pooling, **GENERATIVE[objective]), make_sets(0), get_engine("cpu")
+    sound = make_models(1)[0]
+    hopeless = Model(sound.params, sound.seed, 1e300, 1e300)
+    results = []
+    for models in ([sound], [hopeless, sound]):
+        placed, session = engine.place(sets, spec), engine.begin(spec, models, 1)
+        for epoch in range(2):
+            session.run([placed] * len(models), [draws.order(1, epoch, np.arange(N_SETS))] * len(models), epoch)
+        results.append(session.params(False)[-1])
+    for one, other in zip(*(params.arrays() for params in results), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_scratch_space_is_kept_from_epoch_to_epoch():
+    spec, sets, engine = Spec(), make_sets(0), get_engine("cpu")
+    placed, session = engine.place(sets, spec), engine.begin(spec, make_models(1)[:1], 1)
+    rooms = set()
+    for epoch in range(3):
+        session.run([placed], [draws.order(1, epoch, np.arange(N_SETS))], epoch)
+        rooms.add(session.rooms.room.a.ctypes.data)
+    assert len(rooms) == 1
+    assert len(session.rooms.room.a) == sets.bags.sizes.max()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -24,11 +25,13 @@ from setrbm.engines.kernels import (
     RBM,
     Chain,
     Rates,
+    Room,
     Rules,
     Sets,
     Team,
     Weights,
     forward_sets,
+    largest_batch,
     train,
 )
 from setrbm.engines.protocol import (
@@ -197,9 +200,25 @@ def dismiss(teams: Sequence[Team]) -> None:
     teams[0].posts[:] = np.iinfo(np.int64).max
 
 
+class Rooms(threading.local):
+    """The scratch space of every thread."""
+
+    room: Room | None = None
+
+    def of(self, weights: Weights, largest: int, most: int) -> Room:
+        """Return room for sets of so many vectors, in batches of so many."""
+        width, dtype = len(weights.c), weights.W.dtype
+        room = self.room
+        if room is None or room.a.shape[1] != width or len(room.a) < largest or len(room.coef) < most:
+            a, share, away, coef = (np.zeros((n, width), dtype) for n in (largest, largest, largest, most))
+            self.room = room = Room(a, share, away, np.zeros((largest, width), np.bool_), coef)
+        return room
+
+
 def forward_rows(
-    sets: Sets, which: npt.NDArray[np.int64], weights: Weights, rules: Rules, unit: np.int64 | None, n_jobs: int
-) -> tuple[Array, Array]:
+    sets: Sets, which: npt.NDArray[np.int64], weights: Weights, rules: Rules, unit: np.int64 | None, n_jobs: int,
+    rooms: Rooms,
+) -> tuple[Array, Array]:  # fmt: skip
     """Return pools and free energies of the chosen sets, shared out between threads by rows."""
     pools = np.empty((len(which), rules.n_hidden), weights.W.dtype)
     F = np.empty((len(which), len(weights.d)), weights.W.dtype)
@@ -208,8 +227,12 @@ def forward_rows(
     n_parts = max(1, min(4 * n_jobs, worth)) if n_jobs > 1 else 1
     bounds = np.linspace(0, len(which), n_parts + 1).astype(int)
 
+    largest = int(np.diff(sets.offsets)[which].max(initial=1))
+
     def part(low: int, high: int) -> Callable[[], None]:
-        return lambda: forward_sets(sets, which[low:high], weights, rules, pools[low:high], F[low:high], unit)
+        return lambda: forward_sets(
+            sets, which[low:high], weights, rules, pools[low:high], F[low:high], unit, rooms.of(weights, largest, 1)
+        )
 
     jobs = [part(low, high) for low, high in itertools.pairwise(bounds)]
     if n_parts == 1:
@@ -230,6 +253,7 @@ class CpuSession:
         self.unit = kernel_unit(spec)
         self.weights = [kernel_weights(model.params, spec.dtype) for model in models]
         self.remembered: list[Params | None] = [None] * len(models)
+        self.rooms = Rooms()
         self.chains: dict[tuple[int, int], tuple[Chain, npt.NDArray[np.int64]]] = {}
         # Threads go to models where there are several, else to the hidden units of the one.
         self.threads = ThreadPoolExecutor(n_jobs) if n_jobs > 1 and len(models) > 1 else None
@@ -261,11 +285,13 @@ class CpuSession:
         losses = [np.empty(len(order), self.spec.dtype) for _ in teams]
         weights = [self.weights[m], *(own_copies(self.weights[m]) for _ in teams[1:])]
         set_keys, chain = self._set_keys(m, placed, epoch), self._chain(m, placed)
+        most, largest = largest_batch(placed.sets.offsets, order, self.spec.batch_size)
 
         def work(me: int) -> None:
             train(
                 placed.sets, placed.labels, placed.weights, order, self.spec.batch_size, weights[me], self.rules,
                 self._rates(m), set_keys, chain, losses[me], teams[me], self.unit,
+                self.rooms.of(weights[me], largest, most),
             )  # fmt: skip
 
         together(self.team, work, teams)
@@ -322,7 +348,7 @@ class CpuSession:
         if not len(which):
             return float("nan"), float("nan")
         chosen = np.ascontiguousarray(which, dtype=np.int64)
-        _, F = forward_rows(placed.sets, chosen, self.weights[m], self.rules, self.unit, n_jobs)
+        _, F = forward_rows(placed.sets, chosen, self.weights[m], self.rules, self.unit, n_jobs, self.rooms)
         return score_free_energies(F.astype(np.float64), placed.labels[chosen], placed.weights[chosen])
 
     def remember(self, models: Mask) -> None:
@@ -358,7 +384,7 @@ class CpuEngine:
         dtype = np.result_type(params.W, bags.dtype)
         rules = kernel_rules(spec, len(params.c))
         weights, everyone = kernel_weights(params, dtype), np.arange(len(bags))
-        return forward_rows(kernel_sets(bags, dtype), everyone, weights, rules, kernel_unit(spec), n_jobs)
+        return forward_rows(kernel_sets(bags, dtype), everyone, weights, rules, kernel_unit(spec), n_jobs, Rooms())
 
 
 ENGINE = CpuEngine()

@@ -188,6 +188,16 @@ class Bounds(NamedTuple):
     drawn: npt.NDArray[np.float32]
 
 
+class Room(NamedTuple):
+    """Scratch space that grows with the largest set or batch, kept from epoch to epoch: new memory must be cleared."""
+
+    a: Array
+    share: Array
+    away: Array
+    h: Mask
+    coef: Array
+
+
 class Steps(NamedTuple):
     """What a batch wishes: steps for U, c and d, and one row of coefficients for each vector."""
 
@@ -772,13 +782,13 @@ subtract_1, subtract_2 = subtract(1), subtract(2)
 
 
 @kernel
-def new_work(largest, width, n_classes, like):
-    """Return scratch space for sets of up to ``largest`` vectors."""
+def new_work(room, width, n_classes, like):
+    """Return scratch space for the sets there is room for."""
     dtype = like.dtype
     return Work(
-        np.zeros((largest, width), dtype),
-        np.zeros((largest, width), dtype),
-        np.zeros((largest, width), dtype),
+        room.a,
+        room.share,
+        room.away,
         np.zeros(width, dtype),
         np.zeros(width, dtype),
         np.zeros(width, np.int32),
@@ -790,7 +800,7 @@ def new_work(largest, width, n_classes, like):
         np.zeros(width, np.int64),
         np.zeros(width, np.int64),
         np.zeros(width, np.int32),
-        np.zeros((largest, width), np.bool_),
+        room.h,
     )
 
 
@@ -1516,7 +1526,9 @@ def new_model(n_vectors, n_features, offsets, like):
 
 
 @kernel
-def train(sets, labels, set_weights, order, batch_size, weights, rules, rates, set_keys, chain, losses, team, unit):
+def train(
+    sets, labels, set_weights, order, batch_size, weights, rules, rates, set_keys, chain, losses, team, unit, room
+):  # fmt: skip
     """Make one pass over the sets in this order, a step every ``batch_size`` sets; write each set's loss.
 
     ``chain`` is None where nothing is learned generatively, ``unit`` where it is not a max-out classifier; the branches
@@ -1526,13 +1538,10 @@ def train(sets, labels, set_weights, order, batch_size, weights, rules, rates, s
     n_features, width = weights.W.shape[1], len(weights.c)
     low, high = team.low, team.high
     n_classes, dtype = len(weights.d), weights.W.dtype
-    most, largest = largest_batch(sets.offsets, order, batch_size)
-    work = new_work(largest, width, n_classes, weights.W)
-    steps = Steps(
-        np.zeros((n_classes, width), dtype), np.zeros(width, dtype), np.zeros(n_classes, dtype),
-        np.zeros((most, width), dtype),
-    )  # fmt: skip
+    work = new_work(room, width, n_classes, weights.W)
+    steps = Steps(np.zeros((n_classes, width), dtype), np.zeros(width, dtype), np.zeros(n_classes, dtype), room.coef)
     if chain is not None:
+        most, _ = largest_batch(sets.offsets, order, batch_size)
         model, model_coef = new_model(most, n_features, sets.offsets, weights.W), np.zeros((most, width), dtype)
         bounds = new_bounds(weights, high)
     for start in range(0, len(order), batch_size):
@@ -1577,12 +1586,11 @@ def train(sets, labels, set_weights, order, batch_size, weights, rules, rates, s
 
 
 @kernel
-def forward_sets(sets, which, weights, rules, pools, F, unit):
+def forward_sets(sets, which, weights, rules, pools, F, unit, room):
     """Write the pooled activations and free energies of the chosen sets, one row each."""
-    _, largest = largest_batch(sets.offsets, which, 1)
     width, n_classes = len(weights.c), len(weights.d)
     every = used(rules)
-    work = new_work(largest, width, n_classes, weights.W)
+    work = new_work(room, width, n_classes, weights.W)
     partial = np.zeros((-(-rules.n_hidden // FACTORS), n_classes), weights.W.dtype)
     for row in range(len(which)):
         first, last = sets.offsets[which[row]], sets.offsets[which[row] + 1]
