@@ -31,8 +31,8 @@ def repetition(bags: Bags, y: np.ndarray, seed: int, n_folds: int = FOLDS) -> li
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(y, y)
     for train, test in islice(folds, n_folds):
         model = ClassSetRBMCV(
-            N_HIDDEN, learning_rate=RATES, init_scale=0.3, max_epochs=MAX_EPOCHS, patience=None, refit=False,
-            n_jobs=THREADS, random_state=seed,
+            N_HIDDEN, learning_rate=RATES, init_scale=0.3, max_epochs=MAX_EPOCHS, early_stopping=True, patience=None,
+            refit=False, n_jobs=THREADS, random_state=seed,
         ).fit(bags[train], y[train])  # fmt: skip
         accuracies.append(model.score(bags[test], y[test]))
     return accuracies
