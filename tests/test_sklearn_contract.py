@@ -32,7 +32,7 @@ def expected_failures(estimator):
         ClassSetRBM(n_hidden=20),
         ClassSetRBM(n_hidden=20, constraint="or", pooling="soft", objective="hybrid"),
         ClassRBM(n_hidden=20),
-        ClassSetRBMCV(n_hidden=10, learning_rate=(0.03, 0.1), init_scale=0.3),
+        ClassSetRBMCV(n_hidden=10, learning_rate=(0.03, 0.1), init_scale=0.3, max_epochs=60),
         SetSVC(),
         SetSVC("max", spectrum="clip", probability=True),
         SetSVCCV(C=(1.0, 10.0), gamma_factors=(1.0, 2.0)),
