@@ -187,3 +187,12 @@ def test_new_sets_are_held_against_the_training_sets_around_the_same_centre():
     near = SetSVC(scale=None, gamma=0.01).fit(bags, y)
     moved = SetSVC(scale=None, gamma=0.01).fit(far, y)
     np.testing.assert_allclose(moved.decision_function(far[:9]), near.decision_function(bags[:9]), atol=2e-3)
+
+
+def test_clipping_counts_in_the_budget():
+    bags = Bags.from_rows(np.random.default_rng(0).random((1200, 2)))
+    y = np.arange(1200) % 2
+    model = SetSVC("max", memory_mib=40.0).fit(bags[:300], y[:300])
+    assert model.predict(bags).shape == (1200,)
+    with pytest.raises(ValueError, match="1,200 x 1,200 sets takes 55 MiB"):
+        SetSVC("max", memory_mib=40.0, spectrum="clip").fit(bags, y)

@@ -97,7 +97,7 @@ def set_kernel(
     gamma, threshold = resolve(A if B is None else B, kernel, gamma, threshold)
     if not _is_positive(memory_mib):
         raise ValueError(f"memory_mib must be a positive number. Got {memory_mib!r}.")
-    check_memory(A, A if B is None else B, kernel, memory_mib)
+    n_jobs = min(_threads(n_jobs), check_memory(A, A if B is None else B, kernel, memory_mib))
     right = prepare(A if B is None else B, kernel, gamma, threshold, n_jobs=n_jobs)
     left = right if B is None else prepare(A, kernel, gamma, threshold, right.centre, n_jobs)
     return between(left, right, kernel, memory_mib, n_jobs)
@@ -289,12 +289,17 @@ def between(left: Side, right: Side, kernel: SetKernel, memory_mib: float, n_job
     return K
 
 
-def check_memory(left: Bags | Side, right: Bags | Side, kernel: SetKernel, memory_mib: float) -> int:
-    """Return on how many threads a kernel can be made with this memory; raise ValueError if not on one."""
+def check_memory(
+    left: Bags | Side, right: Bags | Side, kernel: SetKernel, memory_mib: float, copies_of_result: int = 1
+) -> int:
+    """Return on how many threads a kernel can be made with this memory; raise ValueError if not on one.
+
+    Where more is done with the result than to return it, it is there more than once.
+    """
     n_left, n_right = len(left.offsets) - 1, len(right.offsets) - 1
     item, n_features = left.X.dtype.itemsize, left.X.shape[1]
     # The result, and the scaled copies of both sides.
-    needed = 8 * n_left * n_right + _bytes_of(left.X) + (0 if right is left else _bytes_of(right.X))
+    needed = 8 * n_left * n_right * copies_of_result + _bytes_of(left.X) + (0 if right is left else _bytes_of(right.X))
     # A block and its copies, one chunk of the left side made dense, and what the sets of a run have collected.
     a_thread = item * (3 * ROWS * COLUMNS + (2 * COLUMNS * n_features if sparse.issparse(left.X) else 0))
     sets_of_run = min(COLUMNS, n_left)
@@ -302,8 +307,7 @@ def check_memory(left: Bags | Side, right: Bags | Side, kernel: SetKernel, memor
     if kernel == "max":
         a_thread += item * (sets_of_run * right.X.shape[0] + COLUMNS * n_right)
     else:
-        # Distances within a set, a block of them at a time.
-        a_thread = max(a_thread, 3 * item * min(DISTANCES, int(np.diff(left.offsets).max()) ** 2))
+        a_thread = max(a_thread, bytes_of_distances(left))
     most = int((memory_mib * MIB - needed) // a_thread)
     if most < 1:
         raise ValueError(
@@ -311,6 +315,11 @@ def check_memory(left: Bags | Side, right: Bags | Side, kernel: SetKernel, memor
             f"{a_thread / MIB:,.0f} MiB. Got memory_mib={memory_mib:g}. Raise it, or use fewer sets."
         )
     return most
+
+
+def bytes_of_distances(sets: Bags | Side) -> int:
+    """Return what a thread needs for the distances within a set, a block of them at a time."""
+    return 4 * sets.X.dtype.itemsize * min(DISTANCES, int(np.diff(sets.offsets).max()) ** 2)
 
 
 def _bytes_of(X: Any) -> int:

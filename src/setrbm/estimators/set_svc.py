@@ -131,7 +131,9 @@ class SetSVC(ClassifierMixin, BaseEstimator):
             bags, weight = bags[kept], weight[kept]
             self.classes_, codes = as_codes(bags, classes[codes[kept]])
             self._check_class_weight()
-            kernels.check_memory(bags, bags, self.kernel, self.memory_mib)
+            # The machine copies the kernel; clipping holds its eigenvectors and two products of them as well.
+            copies = 5 if self.spectrum == "clip" else 2
+            kernels.check_memory(bags, bags, self.kernel, self.memory_mib, copies)
             self.scaling_ = Scaling.fit(bags) if self.scale == "auto" else None
             bags = self._scaled(bags)
             self._set_kernel(bags, codes, weight)
@@ -149,7 +151,9 @@ class SetSVC(ClassifierMixin, BaseEstimator):
         self.gamma_, self.threshold_ = kernels.resolve(bags, self.kernel, self.gamma, self.threshold)
 
     def _side(self, bags: Bags, gamma: float, threshold: float, centre: Array | None = None) -> Side:
-        return kernels.prepare(bags, self.kernel, gamma, threshold, centre, as_threads(self.n_jobs))
+        most = int(self.memory_mib * kernels.MIB // kernels.bytes_of_distances(bags))
+        n_threads = max(1, min(as_threads(self.n_jobs), most))
+        return kernels.prepare(bags, self.kernel, gamma, threshold, centre, n_threads)
 
     def _check_class_weight(self) -> None:
         if not isinstance(self.class_weight, dict):
