@@ -319,7 +319,7 @@ def check_memory(
 
 def bytes_of_distances(sets: Bags | Side) -> int:
     """Return what a thread needs for the distances within a set, a block of them at a time."""
-    return 4 * sets.X.dtype.itemsize * min(DISTANCES, int(np.diff(sets.offsets).max()) ** 2)
+    return int(4 * sets.X.dtype.itemsize * min(DISTANCES, int(np.diff(sets.offsets).max()) ** 2))
 
 
 def _bytes_of(X: Any) -> int:
