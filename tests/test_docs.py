@@ -13,7 +13,7 @@ import pytest
 import setrbm
 import setrbm.datasets
 import setrbm.estimators
-from setrbm.evaluation import report
+from setrbm.evaluation import effects, report
 
 ROOT = Path(__file__).parents[1]
 SOURCE = Path(setrbm.__file__).parent
@@ -244,7 +244,7 @@ def test_every_picture_is_shown_and_can_be_drawn_again():
     script = (ROOT / "docs" / "make_pictures.py").read_text(encoding="utf-8")
     drawn = set(re.findall(r'save\(figure, "(\w+)"\)', script))
     # setrbm reproduce draws those of the paper's table.
-    drawn |= {Path(name).stem for name in (report.ACCURACIES, report.RANKS)}
+    drawn |= {Path(name).stem for name in (report.ACCURACIES, report.RANKS, *map(report.image_of, effects.EFFECTS))}
     shown = set(re.findall(r"images/(\w+)\.png\)", "".join(path.read_text(encoding="utf-8") for path in PAGES)))
     assert drawn == shown == {path.stem for path in (ROOT / "docs" / "images").iterdir()}
 

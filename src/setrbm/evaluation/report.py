@@ -56,7 +56,7 @@ def write_report(
         names, _, difference, result = ranked
         draw_critical_difference(names, [float(rank) for rank in result.ranks], difference, images / RANKS)
     for setting in EFFECTS if of_settings else ():
-        draw_setting(TITLES[setting], curves(of_settings, setting), images / _image_of(setting))
+        draw_setting(TITLES[setting], curves(of_settings, setting), images / image_of(setting))
     page = out_folder / PAGE
     page.write_text(text, encoding="utf-8", newline="\n")
     return page
@@ -256,7 +256,8 @@ def _ours(table: Table1) -> list[str]:
 # --- single settings ---
 
 
-def _image_of(setting: str) -> str:
+def image_of(setting: str) -> str:
+    """Return the name of the picture of a setting's effect."""
     return f"reproduction_{setting}.png"
 
 
@@ -270,7 +271,7 @@ def _effects(rows: Sequence[Fold]) -> list[str]:
         f"means over {n_folds} test folds a data set, by `setrbm reproduce effects`. Nothing was chosen by these.",
     ]
     for setting in EFFECTS:
-        lines += ["", f"![The effect of {TITLES[setting]}]({IMAGES}/{_image_of(setting)})"]
+        lines += ["", f"![The effect of {TITLES[setting]}]({IMAGES}/{image_of(setting)})"]
     return lines
 
 
