@@ -173,3 +173,15 @@ def test_one_far_vector_neither_overflows_nor_blurs_the_others():
     got = set_kernel(bags, kernel="max", gamma=1.0)
     assert got.max() <= 1.0 + 1e-6
     np.testing.assert_allclose(got, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(("left_sparse", "right_sparse"), [(True, False), (False, True)])
+def test_dense_sets_can_be_held_against_sparse_ones(kernel, left_sparse, right_sparse):
+    def given(bags, is_sparse):
+        return Bags(sparse.csr_array(bags.X), bags.offsets) if is_sparse else bags
+
+    A, B = (Bags.from_list(some_sets(*which)) for which in ((0, [3, 1, 5]), (1, [2, 4])))
+    settings = {"kernel": kernel, "gamma": GAMMA, "threshold": THRESHOLD}
+    mixed = set_kernel(given(A, left_sparse), given(B, right_sparse), **settings)
+    np.testing.assert_allclose(mixed, set_kernel(A, B, **settings), rtol=0, atol=1e-12)

@@ -95,20 +95,23 @@ def set_kernel(
     if B is not None and A.shape[1] != B.shape[1]:
         raise ValueError(f"A and B must have the same features. Got {A.shape[1]} and {B.shape[1]}.")
     gamma, threshold = resolve(A if B is None else B, kernel, gamma, threshold)
-    if not _is_positive(memory_mib):
-        raise ValueError(f"memory_mib must be a positive number. Got {memory_mib!r}.")
     n_jobs = min(_threads(n_jobs), check_memory(A, A if B is None else B, kernel, memory_mib))
     right = prepare(A if B is None else B, kernel, gamma, threshold, n_jobs=n_jobs)
     left = right if B is None else prepare(A, kernel, gamma, threshold, right.centre, n_jobs)
     return between(left, right, kernel, memory_mib, n_jobs)
 
 
+def check_kernel(kernel: Any) -> None:
+    """Refuse a kernel that is not known."""
+    if kernel not in KERNELS:
+        raise ValueError(f"kernel must be one of {', '.join(map(repr, KERNELS))}. Got {kernel!r}.")
+
+
 def resolve(
     bags: Bags, kernel: SetKernel, gamma: float | Literal["median"], threshold: float | Literal["median"]
 ) -> tuple[float, float]:
     """Return gamma and threshold as numbers, with "median" measured on these sets; refuse what cannot be used."""
-    if kernel not in KERNELS:
-        raise ValueError(f"kernel must be one of {', '.join(map(repr, KERNELS))}. Got {kernel!r}.")
+    check_kernel(kernel)
     bags.check_finite()
     needed = gamma == "median" or (kernel == "migraph2" and threshold == "median")
     median = median_distance(bags) if needed else 0.0
@@ -145,15 +148,15 @@ def median_distance(bags: Bags) -> float:
 class Side:
     """One side of a kernel: vectors scaled so that the Gaussian kernel is exp(x.y - |x|^2 / 2 - |y|^2 / 2).
 
-    ``weights`` are those of the vectors, and sum to 1 in each set; ``centre`` is what was taken from dense vectors, and
-    must be the same for both sides.
+    ``weights`` are those of the vectors, and sum to 1 in each set; ``centre`` is what was taken from the vectors, and
+    must be the same for both sides: sparse ones are left where they are, around zero.
     """
 
     X: Any
     half_squares: Array
     weights: Array
     offsets: Integers
-    centre: Array | None = None
+    centre: Array
 
     @property
     def n_sets(self) -> int:
@@ -178,10 +181,8 @@ def prepare(
     still lose too many, float64 is used.
     """
     bags.check_finite()
-    if centre is None and not bags.is_sparse:
-        # Exact in float32, so that sides of different types have the same; what lies beyond it is refused below.
-        with np.errstate(over="ignore"):
-            centre = np.nan_to_num(bags.X.mean(axis=0, dtype=np.float64).astype(np.float32))
+    if centre is None:
+        centre = np.zeros(bags.shape[1], np.float32) if bags.is_sparse else _centre(bags)
     X, half_squares = _scaled_around(bags, gamma, centre, bags.dtype)
     if bags.dtype == np.float32 and not half_squares.max() <= DIGITS_LOST / np.finfo(np.float32).eps:
         X, half_squares = _scaled_around(bags, gamma, centre, np.dtype(np.float64))
@@ -193,11 +194,18 @@ def prepare(
     return Side(X, half_squares, weights.astype(X.dtype), bags.offsets, centre)
 
 
-def _scaled_around(bags: Bags, gamma: float, centre: Array | None, dtype: np.dtype[Any]) -> tuple[Any, Array]:
+def _centre(bags: Bags) -> Array:
+    """Return the mean of dense vectors, exact in float32, so that sides of different types can have the same."""
+    with np.errstate(over="ignore"):
+        # What lies beyond float32 is refused when its squares are taken.
+        return np.asarray(np.nan_to_num(bags.X.mean(axis=0, dtype=np.float64).astype(np.float32)))
+
+
+def _scaled_around(bags: Bags, gamma: float, centre: Array, dtype: np.dtype[Any]) -> tuple[Any, Array]:
     """Return the vectors around a centre, scaled, and half the squares of their lengths."""
     factor = dtype.type(np.sqrt(2.0 * gamma))
     with np.errstate(over="ignore", invalid="ignore"):
-        if centre is None:
+        if bags.is_sparse and not centre.any():
             X = bags.X.astype(dtype) * factor
             return X, np.asarray(X.multiply(X).sum(axis=1)).ravel() / 2
         X = (bags.X.toarray() if bags.is_sparse else bags.X).astype(dtype)
@@ -296,6 +304,9 @@ def check_memory(
 
     Where more is done with the result than to return it, it is there more than once.
     """
+    check_kernel(kernel)
+    if not _is_positive(memory_mib):
+        raise ValueError(f"memory_mib must be a positive number. Got {memory_mib!r}.")
     n_left, n_right = len(left.offsets) - 1, len(right.offsets) - 1
     item, n_features = left.X.dtype.itemsize, left.X.shape[1]
     # The result, and the scaled copies of both sides.

@@ -168,9 +168,6 @@ class SetSVC(ClassifierMixin, BaseEstimator):
         self._check_choices()
 
     def _check_choices(self) -> None:
-        _check_positive("memory_mib", self.memory_mib)
-        if self.kernel not in kernels.KERNELS:
-            raise ValueError(f"kernel must be one of {', '.join(map(repr, kernels.KERNELS))}. Got {self.kernel!r}.")
         for name, allowed in (("scale", ("auto", None)), ("spectrum", ("keep", "clip"))):
             if (value := getattr(self, name)) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}. Got {value!r}.")

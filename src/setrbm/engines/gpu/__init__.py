@@ -160,7 +160,7 @@ class GpuEngine:
         if not self._told:
             self._told = True
             warnings.warn(
-                f"Training on these sets would take {n_bytes / 2**30:.1f} GiB of the device, which has not so much "
+                f"These sets would take {n_bytes / 2**30:.1f} GiB of the device, which has not so much "
                 "free. They are copied to it piece by piece while it works.",
                 stacklevel=2,
             )
