@@ -174,9 +174,13 @@ class _Watch:
         late = [epoch[m : m + 1, 1:] for epoch in self.epochs[n - max(n // 10, 1) : n]]
         return float(self._by_criterion(np.mean(late, axis=0))[0][0]) if n else np.inf
 
-    def history(self, m: int) -> dict[str, list[float]]:
-        rows = np.reshape([epoch[m] for epoch in self.epochs[: self.n_epochs[m]]], (-1, len(HISTORY)))
-        return {name: column.tolist() for name, column in zip(HISTORY, rows.T, strict=True)}
+    def histories(self) -> list[dict[str, list[float]]]:
+        """Return what was written down of each model, epoch by epoch."""
+        of_model = np.reshape(self.epochs, (len(self.epochs), len(self.n_epochs), len(HISTORY))).transpose(1, 2, 0)
+        return [
+            {name: row[:n].tolist() for name, row in zip(HISTORY, rows, strict=True)}
+            for rows, n in zip(of_model, self.n_epochs, strict=True)
+        ]
 
 
 def train(
@@ -207,10 +211,10 @@ def train(
     """
     placed_once = {key: engine.place(s, spec) for key, s in {id(s): s for s in sets}.items()}
     placed = [placed_once[id(s)] for s in sets]
-    session = engine.begin(spec, models, n_jobs)
+    session, orders = engine.begin(spec, models, n_jobs), _Orders(models, training, sets)
 
     def run(epoch: int, running: Mask) -> Floats:
-        return session.run(placed, _orders(models, training, sets, epoch, running), epoch)
+        return session.run(placed, orders.of(epoch, running), epoch)
 
     def score(running: Mask) -> Floats:
         return session.score(placed, [h if on else NO_SETS for h, on in zip(held_out, running, strict=True)])
@@ -251,7 +255,7 @@ def train_stream(
         for sets, placed in placed_stream():
             chosen = np.flatnonzero(~held_out_of(sets, fraction, models[0].seed) & (sets.weight > 0))
             if len(chosen):
-                orders = _orders(models, [chosen] * everyone, [sets] * everyone, epoch, running)
+                orders = _Orders(models, [chosen] * everyone, [sets] * everyone).of(epoch, running)
                 total = sets.weight[chosen].sum()
                 losses += total * session.run([placed] * everyone, orders, epoch)
                 weights += total
@@ -275,24 +279,24 @@ def train_stream(
     return _loop(session, spec, models, [fraction > 0] * everyone, schedule, run, score, report)
 
 
-def _orders(
-    models: Sequence[Model],
-    training: Sequence[Integers],
-    sets: Sequence[LabelledSets],
-    epoch: int,
-    running: Mask,
-) -> list[Integers]:
-    """Return the order of sets of every running model; models that share seed and sets share the array."""
-    wanted: dict[tuple[int, int, int], Integers] = {}
-    of_model: list[tuple[int, int, int] | None] = []
-    for model, chosen, s, on in zip(models, training, sets, running.tolist(), strict=True):
-        key = (model.seed, id(chosen), s.first)
-        of_model.append(key if on else None)
-        if on:
-            wanted[key] = chosen
-    seeds, firsts = [key[0] for key in wanted], [key[2] for key in wanted]
-    made = dict(zip(wanted, draws.orders(seeds, epoch, list(wanted.values()), firsts), strict=True)) if wanted else {}
-    return [NO_SETS if key is None else made[key] for key in of_model]
+class _Orders:
+    """The order of sets of every model in every epoch; models that share seed and sets share the array."""
+
+    def __init__(self, models: Sequence[Model], training: Sequence[Integers], sets: Sequence[LabelledSets]) -> None:
+        keys = [(model.seed, id(chosen), s.first) for model, chosen, s in zip(models, training, sets, strict=True)]
+        numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+        self.group = np.array([numbers[key] for key in keys])
+        self.seeds, self.firsts = np.array([(seed, first) for seed, _, first in numbers]).T
+        self.sets = [training[m] for m in np.unique(self.group, return_index=True)[1]]
+
+    def of(self, epoch: int, running: Mask) -> list[Integers]:
+        """Return the order of every running model in an epoch, and no sets for the others."""
+        wanted = np.unique(self.group[running])
+        sets = [self.sets[number] for number in wanted]
+        made = draws.orders(self.seeds[wanted], epoch, sets, self.firsts[wanted]) if len(wanted) else []
+        of_group = dict(zip(wanted.tolist(), made, strict=True))
+        on = running.tolist()
+        return [of_group[group] if on[m] else NO_SETS for m, group in enumerate(self.group.tolist())]
 
 
 def held_out_of(sets: LabelledSets, fraction: float, seed: int) -> Mask:
@@ -352,14 +356,14 @@ def _progress(epoch: int, max_epochs: int, losses: Floats, scores: Floats, secon
 def _outcomes(session: Session, watch: _Watch, watched: Sequence[bool], interrupted: bool) -> list[Outcome]:
     best, last = session.params(remembered=True), session.params(remembered=False)
     outcomes = []
-    for m, is_watched in enumerate(watched):
+    for m, (is_watched, history) in enumerate(zip(watched, watch.histories(), strict=True)):
         keep_best = is_watched and bool(np.isfinite(watch.best[m, 0]))
         params, epoch = (best[m], watch.best_epoch[m]) if keep_best else (last[m], watch.n_epochs[m])
         unjudged = is_watched and watch.schedule.ends and not keep_best
         score = watch.score_at_end(m) if unjudged else float(watch.best[m, 0])
         diverged_in = int(watch.diverged_in[m]) or None
         behind = bool(watch.left_behind[m])
-        outcomes.append(Outcome(params, watch.history(m), int(epoch), score, diverged_in, interrupted, behind))
+        outcomes.append(Outcome(params, history, int(epoch), score, diverged_in, interrupted, behind))
     return outcomes
 
 

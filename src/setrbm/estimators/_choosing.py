@@ -164,6 +164,7 @@ class _Part:
     candidates: list[SimpleNamespace]
     outcomes: list[Outcome] = field(default_factory=list)
     best: int = 0
+    starts: dict[Any, Params] = field(default_factory=dict)
 
     def kind(self, settings: SimpleNamespace) -> tuple[Any, tuple[int, ...]]:
         """Return the spec and the shape of a model with these settings."""
@@ -171,7 +172,11 @@ class _Part:
         return spec_of(settings, self.sets.bags.dtype), shape
 
     def model(self, settings: SimpleNamespace) -> Model:
-        return model_of(settings, self.estimator._start(settings, self.sets, self.seed), self.seed)
+        """Return a candidate as a model; those of the same kind and size begin with the same parameters."""
+        alike = (*self.kind(settings), settings.init_scale)
+        if alike not in self.starts:
+            self.starts[alike] = self.estimator._start(settings, self.sets, self.seed)
+        return model_of(settings, self.starts[alike], self.seed)
 
     def fits(self) -> list[Model]:
         """Return the models to train on all sets, each from a start of its own."""

@@ -188,7 +188,7 @@ class _Training:
 
     def __init__(self, network: Any, rate: float, weight_decay: float) -> None:
         self.network, self.rate = network, rate
-        self.optimiser = _torch().optim.Adam(network.parameters(), lr=rate, weight_decay=weight_decay)
+        self.optimiser = _torch().optim.Adam(network.parameters(), lr=rate, weight_decay=weight_decay, fused=True)
         self.losses: list[float] = []
 
     def learn(self, sets: list[Any], codes: Integers, order: Integers) -> None:

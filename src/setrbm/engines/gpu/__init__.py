@@ -48,13 +48,13 @@ class GpuSession:
 
     def _begin(self, stores: Sequence[Placed]) -> None:
         """Decide, when the first sets are seen, how the models are trained."""
-        on_device = [store for store in stores if isinstance(store, Store)]
-        if self._side_by_side is not None and len(on_device) < len(stores):
+        all_on_device = set(map(type, stores)) == {Store}
+        if self._side_by_side is not None and not all_on_device:
             self._part_company(self._side_by_side)
         if self._side_by_side is not None or self._alone is not None:
             return
         has_kernels = find_spec("triton") is not None
-        if has_kernels and len(on_device) == len(stores) and many.fits(self.spec, self.models[0], on_device):
+        if has_kernels and all_on_device and many.fits(self.spec, self.models[0], _on_device(stores)):
             self._side_by_side = ManyModels(self.spec, self.models, self.dtype, self.device)
             return
         by_kernels = has_kernels and sparse.fits(self.spec, len(self.models[0].params.c), stores)

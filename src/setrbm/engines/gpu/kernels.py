@@ -18,6 +18,8 @@ import triton.language as tl
 
 from setrbm import draws
 
+# Numbers that differ from data set to data set; compiled for their kind, each would cost seconds once more.
+SIZES = ("order_stride", "room", "n_hidden", "n_features", "n_classes")
 _GOLDEN64: tl.constexpr = tl.constexpr(draws.GOLDEN64)
 _MIX64_A: tl.constexpr = tl.constexpr(draws.MIX64_A)
 _MIX64_B: tl.constexpr = tl.constexpr(draws.MIX64_B)
@@ -214,7 +216,7 @@ def _hidden(a, pool, on, OR: tl.constexpr):
     return g + (1.0 - g) * _sigmoid(a) if OR else g
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def train_epoch(
     W_all, U_all, b_all, c_all, d_all, X, offsets, labels, weights, numbers, orders, order_of, lengths, active,
     seeds, rates, generative_rates, shrinks, losses, A_all, A_model_all, X_model_all,
@@ -377,7 +379,7 @@ def train_epoch(
     tl.store(losses + m, loss)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def score_sets(
     W_all, U_all, c_all, d_all, X, offsets, labels, weights, orders, order_of, lengths, active, scores, A_all,
     order_stride, room, n_hidden, n_features, n_classes,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,10 @@ class ManyModels:
         self.generative_rates = self._numbers([model.generative_learning_rate for model in models])
         self.shrinks = self._numbers([model.shrink(spec) for model in models])
         self._known: tuple[Sequence[Store], Store, Integers] | None = None
+        self._kept: dict[str, tuple[Array, torch.Tensor]] = {}
+        self._buffers: list[torch.Tensor] = []
+        # The vectors of a set there is room for in the buffers, and the models there is room for.
+        self._room, self._at_once = 0, 0
         self._told = False
 
     def _stacked(self, params: Sequence[Params]) -> list[torch.Tensor]:
@@ -87,11 +92,11 @@ class ManyModels:
         sizes = {"W": (FP, HP), "U": (HP, CP), "b": (FP,), "c": (HP,), "d": (CP,)}
         stacked = []
         for letter, size in sizes.items():
-            whole = np.zeros((len(params), *size))
-            for place, one in zip(whole, params, strict=True):
+            whole = torch.zeros((len(params), *size), dtype=self.dtype)
+            for place, one in zip(whole.numpy(), params, strict=True):
                 array = one.W.T if letter == "W" else getattr(one, letter)
                 place[tuple(slice(n) for n in array.shape)] = array
-            stacked.append(torch.tensor(whole, dtype=self.dtype, device=self.device))
+            stacked.append(whole.to(self.device))
         return stacked
 
     def _numbers(self, values: Sequence[float]) -> torch.Tensor:
@@ -99,34 +104,36 @@ class ManyModels:
 
     def _joined(self, stores: Sequence[Store]) -> tuple[Store, Integers]:
         """Return all sets in one store, and the number of each model's first set in it."""
-        if self._known is None or any(old is not new for old, new in zip(self._known[0], stores, strict=True)):
+        if self._known is None or not all(map(is_, self._known[0], stores)):
             distinct = {id(store): store for store in stores}
             whole, firsts = joined(list(distinct.values()), self._padded()["FP"])
             at = dict(zip(distinct, firsts.tolist(), strict=True))
             self._known = (stores, whole, np.array([at[id(store)] for store in stores]))
         return self._known[1], self._known[2]
 
-    def _lists(self, lists: Sequence[Integers], store: Store, firsts: Integers) -> _Lists:
-        """Return lists of sets as one matrix; models that share a list and a store share a row."""
-        rows: dict[tuple[int, int], int] = {}
-        which = [
-            rows.setdefault((id(one), first), len(rows)) for one, first in zip(lists, firsts.tolist(), strict=True)
-        ]
-        lengths = np.zeros(len(rows), dtype=np.int32)
-        filled: list[Integers] = []
-        for m, row in enumerate(which):
-            if row == len(filled):
-                filled.append(lists[m] + firsts[m])
-                lengths[row] = len(lists[m])
+    def _lists(self, kind: str, lists: Sequence[Integers], store: Store, firsts: Integers) -> _Lists:
+        """Return lists of sets, to be trained on or to be scored, as one matrix."""
+        row_of, model_of = _shared_rows(lists, firsts)
+        rows = [lists[m] + firsts[m] for m in model_of]
+        lengths = np.array([len(row) for row in rows], dtype=np.int32)
         matrix = np.zeros((len(rows), max(int(lengths.max()), 1)), dtype=np.int64)
-        for row, numbers in enumerate(filled):
-            matrix[row, : len(numbers)] = numbers
-        of_model = np.array(which, np.int32)
-        totals = np.array([float(store.host_weights[numbers].sum()) if len(numbers) else 1.0 for numbers in filled])
-        on_device, rows_of, row_lengths = (
-            torch.from_numpy(array).to(self.device) for array in (matrix, of_model, lengths)
+        for place, row in zip(matrix, rows, strict=True):
+            place[: len(row)] = row
+        totals = np.array([float(store.host_weights[row].sum()) if len(row) else 1.0 for row in rows])
+        return _Lists(
+            self._copied(f"{kind} lists", matrix),
+            self._copied(f"{kind} rows", row_of),
+            self._copied(f"{kind} lengths", lengths),
+            np.flatnonzero(lengths[row_of] > 0),
+            totals[row_of],
         )
-        return _Lists(on_device, rows_of, row_lengths, np.flatnonzero(lengths[of_model] > 0), totals[of_model])
+
+    def _copied(self, name: str, array: Array) -> torch.Tensor:
+        """Return an array on the device, copied only where it differs from the last of its name."""
+        known = self._kept.get(name)
+        if known is None or not np.array_equal(known[0], array):
+            known = self._kept[name] = (array, torch.from_numpy(array).to(self.device))
+        return known[1]
 
     def _padded(self) -> dict[str, int]:
         n_hidden, n_features, n_classes = self.shape
@@ -135,26 +142,29 @@ class ManyModels:
 
     def _launches(self, active: Integers, largest: int) -> list[Integers]:
         """Part the active models so that the buffers of each part fit the memory."""
-        shape = self._padded()
-        numbers = largest * (2 * shape["HP"] + shape["FP"] if self.spec.generative else shape["HP"])
-        at_once = max(int(SHARE * free_bytes(self.device) / (numbers * self.dtype.itemsize)), 1)
-        parts = max(-(-len(active) // at_once), 1)
+        self._make_room(largest)
+        parts = -(-len(active) // self._at_once)
         if parts > 1 and not self._told:
             self._told = True
             warnings.warn(
                 f"{len(active)} models do not fit the memory of the device at once; they are trained in {parts} parts.",
                 stacklevel=2,
             )
-        return [part for part in np.array_split(active, parts) if len(part)]
+        return np.array_split(active, parts) if parts else []
 
-    def _buffers(self, n_models: int, largest: int) -> list[torch.Tensor]:
-        shape = self._padded()
-        widths = [shape["HP"], shape["HP"], shape["FP"]]
-        used = [self.spec.generative or self.spec.pooling == "soft", self.spec.generative, self.spec.generative]
-        return [
-            torch.empty(n_models * largest * width if on else 1, dtype=self.dtype, device=self.device)
-            for width, on in zip(widths, used, strict=True)
-        ]
+    def _make_room(self, largest: int) -> None:
+        """Have buffers for sets of so many vectors, for as many models as fit the memory."""
+        if largest <= self._room:
+            return
+        self._buffers.clear()
+        shape, generative = self._padded(), self.spec.generative
+        activations = shape["HP"] if generative or self.spec.pooling == "soft" else 0
+        widths = [activations, shape["HP"] * generative, shape["FP"] * generative]
+        n_bytes = max(largest * sum(widths) * self.dtype.itemsize, 1)
+        self._room, self._at_once = largest, min(max(int(SHARE * free_bytes(self.device) / n_bytes), 1), self.n_models)
+        for width in widths:
+            numbers = max(self._at_once * largest * width, 1)
+            self._buffers.append(torch.empty(numbers, dtype=self.dtype, device=self.device))
 
     def _settings(self) -> dict[str, Any]:
         """Return what both kernels are compiled for."""
@@ -166,25 +176,21 @@ class ManyModels:
             "num_stages": STAGES,
         }
 
-    def _sizes(self, store: Store, matrix: torch.Tensor) -> tuple[int, ...]:
-        return matrix.shape[1], int(store.host_sizes.max()), *self.shape
-
     def run(self, stores: Sequence[Store], orders: Sequence[Integers], epoch: int) -> Floats:
         """Train each model on the sets of its order; NaN where that is empty."""
         from setrbm.engines.gpu.kernels import train_epoch
 
         store, firsts = self._joined(stores)
-        lists = self._lists(orders, store, firsts)
+        lists = self._lists("train", orders, store, firsts)
         losses = torch.full((self.n_models,), torch.nan, dtype=self.dtype, device=self.device)
-        sizes = self._sizes(store, lists.matrix)
         W, U, b, c, d = self.now
-        for part in self._launches(lists.active, sizes[1]):
+        for number, part in enumerate(self._launches(lists.active, int(store.host_sizes.max()))):
             train_epoch[(len(part),)](
                 W, U, b, c, d, store.rows.dense(), store.offsets, store.labels, store.weights, store.numbers,
-                lists.matrix, lists.which, lists.lengths, torch.from_numpy(part.astype(np.int32)).to(self.device),
+                lists.matrix, lists.which, lists.lengths, self._copied(f"train part {number}", part),
                 self.seeds, self.rates, self.generative_rates, self.shrinks, losses,
-                *self._buffers(len(part), sizes[1]), torch.tensor([epoch], device=self.device), *sizes,
-                K=self.spec.cd_steps,
+                *self._buffers, torch.tensor([epoch], device=self.device),
+                lists.matrix.shape[1], self._room, *self.shape, K=self.spec.cd_steps,
                 DISCRIMINATIVE=self.spec.discriminative, GENERATIVE=self.spec.generative,
                 GAUSSIAN=self.spec.visible == "gaussian", **self._settings(),
             )  # fmt: skip
@@ -197,15 +203,14 @@ class ManyModels:
         from setrbm.engines.gpu.kernels import score_sets
 
         store, firsts = self._joined(stores)
-        lists = self._lists(which_sets, store, firsts)
+        lists = self._lists("score", which_sets, store, firsts)
         scores = torch.full((self.n_models, 2), torch.nan, dtype=self.dtype, device=self.device)
-        sizes = self._sizes(store, lists.matrix)
         W, U, _, c, d = self.now
-        for part in self._launches(lists.active, sizes[1]):
+        for number, part in enumerate(self._launches(lists.active, int(store.host_sizes.max()))):
             score_sets[(len(part),)](
                 W, U, c, d, store.rows.dense(), store.offsets, store.labels, store.weights, lists.matrix, lists.which,
-                lists.lengths, torch.from_numpy(part.astype(np.int32)).to(self.device), scores,
-                self._buffers(len(part), sizes[1])[0], *sizes, **self._settings(),
+                lists.lengths, self._copied(f"score part {number}", part), scores,
+                self._buffers[0], lists.matrix.shape[1], self._room, *self.shape, **self._settings(),
             )  # fmt: skip
         return np.asarray(scores.cpu().numpy().astype(float) / lists.weights[:, np.newaxis])
 
@@ -235,6 +240,14 @@ class ManyModels:
             unpadded(*(array[m] for array in (best if remembered and self.has_best[m] else now)))
             for m in range(self.n_models)
         ]
+
+
+def _shared_rows(lists: Sequence[Integers], firsts: Integers) -> tuple[Integers, Integers]:
+    """Return the row of each model and a model of each row: those that share a list and a store share a row."""
+    ids = np.fromiter(map(id, lists), np.int64, len(lists))
+    codes = np.unique(ids, return_inverse=True)[1] * (int(firsts.max()) + 1) + firsts
+    _, model_of, row_of = np.unique(codes, return_index=True, return_inverse=True)
+    return row_of, model_of
 
 
 def free_bytes(device: Any) -> int:
