@@ -3,15 +3,19 @@
 Many small models: 1,200 ClassSetRBMs (50 folds x 24 settings, 100 hidden units) trained side by side on Elephant and on
 Musk2 (sets of the same shape where the data folder is not there), one set a step, float32; the time of a step is that
 of an epoch, by the engine's own call with everything it copies, divided by its steps. One large model: an epoch over
-mail-like sets in mini-batches of 256, beside the CPU engine on the same machine. Ceilings are measured in the same run:
-a large copy (bytes read and written), a copy that stays in the device's cache, and a large matrix product in float32
-without tensor cores. A step of the small models must read W twice and write it once; a hybrid one reads it three times.
-Needs a graphics processor; scripts/bench leaves it out unless it is named.
+mail-like sets in mini-batches of 256, beside the CPU engine on the same machine; and with the sets copied in eight
+pieces, as where they do not fit the device. Fewer models and fewer sets, beside the CPU engine: where does the device
+begin to pay? Ceilings are measured in the same run: a large copy (bytes read and written), a copy that stays in the
+device's cache, and a large matrix product in float32 without tensor cores. A step of the small models must read W twice
+and write it once; a hybrid one reads it three times. Needs a graphics processor; scripts/bench leaves it out unless it
+is named.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from unittest.mock import patch
 
 import numpy as np
 from _bars import SECONDS
@@ -31,6 +35,7 @@ N_MODELS, N_FOLDS, N_HIDDEN = 1200, 50, 100
 LEARNED = 0.72
 LARGE = (16_808, 160_372, 6)
 BATCH = 256
+FEWER_MODELS, FEWER_SETS = (10, 25, 50, 100, 200), (500, 2_000)
 SHAPES = {"elephant": (200, 1391, 230), "musk2": (102, 6598, 166)}
 VARIANTS = {
     "XOR*": Spec("xor", "hard", dtype="float32"),
@@ -113,29 +118,80 @@ def small_models(bench: Benchmark) -> None:
                 bench.add("  products with W, per time", 1e-12 * work / steps, TERAFLOPS, sizes=sizes)
 
 
+def fewer_models(bench: Benchmark) -> None:
+    """From how many models on is the GPU faster than all cores?"""
+    sets = sets_of("elephant")
+    for n_models in FEWER_MODELS:
+        engines = {
+            name: epochs(get_engine(name), VARIANTS["XOR*"], sets, n_models, bench.rounds + 1)
+            for name in ("gpu", "cpu")
+        }
+        seconds = interleave({name: lambda run=run: wall(run) for name, run in engines.items()}, bench.rounds)
+        sizes = f"elephant: {n_models} models"
+        bench.add("an epoch on the GPU ÷ on the CPU", seconds["gpu"] / seconds["cpu"], threads=cores(), sizes=sizes)
+
+
+def mail_like(n_sets: int) -> LabelledSets:
+    whole, n_vectors, n_classes = LARGE
+    bags, y = make_mail_like(n_sets, round(n_vectors * n_sets / whole), n_classes, random_state=0)
+    return LabelledSets(bags, np.unique(y, return_inverse=True)[1], np.ones(len(y)))
+
+
+def sizes_of(sets: LabelledSets) -> str:
+    bags = sets.bags
+    return f"mail-like: {len(bags):,} sets, {bags.n_vectors:,} vectors, {bags.X.nnz:,} entries; {BATCH} sets a step"
+
+
+def large_epochs(name: str, pooling: str, sets: LabelledSets, placed: object = None) -> Callable[[], np.ndarray]:
+    """Return what trains one large model for one more epoch."""
+    spec = Spec("xor", pooling, batch_size=BATCH, dtype="float32")
+    start = initial_params(sets.bags.shape[1], N_HIDDEN, LARGE[2], 0.1, 3, np.float32)
+    engine = get_engine(name)
+    placed = engine.place(sets, spec) if placed is None else placed
+    session, epoch = engine.begin(spec, [Model(start, 3, 0.5)], cores()), iter(range(10**6))
+    return lambda: session.run([placed], [draws.order(3, now := next(epoch), np.arange(len(sets.y)))], now)
+
+
 def large_model(bench: Benchmark) -> None:
-    bags, y = make_mail_like(*LARGE, random_state=0)
-    sets = LabelledSets(bags, np.unique(y, return_inverse=True)[1], np.ones(len(y)))
-    sizes = f"mail-like: {len(y):,} sets, {bags.n_vectors:,} vectors, {bags.shape[1]:,} features; {BATCH} sets a step"
-    for variant in ("XOR*", "XOR"):
-        spec = Spec("xor", "hard" if variant == "XOR*" else "soft", batch_size=BATCH, dtype="float32")
-        start = initial_params(bags.shape[1], N_HIDDEN, LARGE[2], 0.1, 3, np.float32)
+    for n_sets in (*FEWER_SETS, LARGE[0]):
+        sets = mail_like(n_sets)
+        for pooling in ("hard", "soft") if n_sets == LARGE[0] else ("hard",):
+            variant = "XOR*" if pooling == "hard" else "XOR"
+            runs = {name: large_epochs(name, pooling, sets) for name in ("gpu", "cpu")}
+            losses = {name: run()[0] for name, run in runs.items()}
+            difference = abs(losses["gpu"] / losses["cpu"] - 1)
+            require_agreement(f"the losses of GPU and CPU, {n_sets:,} sets, {variant}", difference, 0.01)
+            seconds = interleave({name: lambda run=run: wall(run) for name, run in runs.items()}, bench.rounds)
+            bar = "gpu-large" if n_sets == LARGE[0] and variant == "XOR*" else ""
+            whole = {"threads": cores(), "sizes": sizes_of(sets)}
+            bench.add(f"an epoch on the GPU ÷ on the CPU, {variant}", seconds["gpu"] / seconds["cpu"], bar=bar, **whole)
+            for name, values in seconds.items():
+                bench.add(f"an epoch, {variant}, {name}", values, SECONDS, **whole)
 
-        def contender(name: str, spec: Spec = spec, start: object = start) -> Callable[[], np.ndarray]:
-            engine = get_engine(name)
-            placed, session = engine.place(sets, spec), engine.begin(spec, [Model(start, 3, 0.5)], cores())
-            epoch = iter(range(10**6))
-            return lambda: session.run([placed], [draws.order(3, now := next(epoch), np.arange(len(y)))], now)
 
-        runs = {name: contender(name) for name in ("gpu", "cpu")}
-        losses = {name: run()[0] for name, run in runs.items()}
-        require_agreement(f"the losses of GPU and CPU, large {variant}", abs(losses["gpu"] / losses["cpu"] - 1), 0.01)
-        seconds = interleave({name: lambda run=run: wall(run) for name, run in runs.items()}, bench.rounds)
-        bar = "gpu-large" if variant == "XOR*" else ""
-        ratio = seconds["gpu"] / seconds["cpu"]
-        bench.add(f"an epoch on the GPU ÷ on the CPU, {variant}", ratio, bar=bar, threads=cores(), sizes=sizes)
-        for name, values in seconds.items():
-            bench.add(f"an epoch, {variant}, {name}", values, SECONDS, threads=cores(), sizes=sizes)
+def in_pieces(bench: Benchmark) -> None:
+    """What does it cost that sets are copied in pieces, and how much of the copying is hidden?"""
+    import torch
+
+    from setrbm.engines.gpu.store import HostStore
+
+    sets = mail_like(LARGE[0])
+    waiting = HostStore(sets, torch.float32, "cuda", sets.bags.X.nnz // 8)
+    runs = {
+        "on the device": large_epochs("gpu", "hard", sets),
+        "in pieces, one ahead": large_epochs("gpu", "hard", sets, waiting),
+        "in pieces, each in its turn": large_epochs("gpu", "hard", sets, waiting),
+    }
+
+    def timed(name: str) -> float:
+        with patch("setrbm.engines.gpu.store.one_ahead", iter) if "turn" in name else nullcontext():
+            return wall(runs[name])
+
+    losses = [run()[0] for run in runs.values()]
+    require_agreement("the losses of sets in pieces", max(losses) / min(losses) - 1, 1e-5)
+    seconds = interleave({name: lambda name=name: timed(name) for name in runs}, bench.rounds)
+    for name, values in seconds.items():
+        bench.add(f"an epoch, XOR*, {name}", values, SECONDS, sizes=sizes_of(sets))
 
 
 def ceilings(bench: Benchmark) -> None:
@@ -161,7 +217,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         raise SystemExit(f"  not run: {error}") from None
     ceilings(bench)
     small_models(bench)
+    fewer_models(bench)
     large_model(bench)
+    in_pieces(bench)
     bench.finish()
 
 
