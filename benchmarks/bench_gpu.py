@@ -79,7 +79,7 @@ def epochs(engine: object, spec: Spec, sets: LabelledSets, n_models: int, most: 
     stores = [engine.place(LabelledSets(sets.bags, sets.y, sets.weight), spec) for _ in range(N_FOLDS)]
     placed = [stores[m % N_FOLDS] for m in range(n_models)]
     session = engine.begin(spec, models, cores())
-    made = [[draws.order(seed, epoch, folds[seed]) for seed in range(N_FOLDS)] for epoch in range(most)]
+    made = [[draws.order(seed, epoch, folds[seed]) for seed in range(min(N_FOLDS, n_models))] for epoch in range(most)]
     orders = iter(enumerate([[of_fold[m % N_FOLDS] for m in range(n_models)] for of_fold in made]))
 
     def run() -> np.ndarray:

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -109,6 +110,18 @@ def test_another_seed_or_setting_does_not_overwrite(tmp_path):
     assert path.read_bytes() == before
 
 
+def test_rows_of_another_kind_of_run_do_not_stand_beside_these(tmp_path):
+    path = tmp_path / "table.csv"
+    run(plan(system("Quick"), repeats=1), path)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="Got others for Quick on one. Write to another folder"):
+        run(plan(system("Whole"), repeats=2, others=[system("Quick")]), path)
+    assert path.read_bytes() == before
+    alike = run(plan(system("Alike"), repeats=1, others=[system("Quick"), system("Never run")]), path)
+    assert {row.system for row in alike.rows} == {"Alike"}
+    assert {row.system for row in results.read(path)} == {"Quick", "Alike"}
+
+
 def test_a_failed_fold_is_reported_and_tried_again(tmp_path):
     path = tmp_path / "table.csv"
     # 23 sets in five folds: training parts of 18 and of 19.
@@ -127,18 +140,65 @@ def test_all_systems_see_the_same_splits_and_seeds(tmp_path):
     assert without_time(dataclasses.replace(row, system="b") for row in a) == without_time(b)
 
 
-def test_folds_trained_at_once_are_told_of_epoch_by_epoch(tmp_path):
-    def make(seed, quick, engine, n_jobs):
-        # What the table calls "gpu" is done here by the engine that is always there.
-        return ClassSetRBMCV(3, learning_rate=0.1, init_scale=0.3, max_epochs=4, random_state=seed)
+def at_once(max_epochs, name="Ours"):
+    # What the table calls "gpu" is done here by the engine that is always there.
+    return System(
+        name,
+        lambda seed, quick, engine, n_jobs: ClassSetRBMCV(
+            3, learning_rate=0.1, init_scale=0.3, max_epochs=max_epochs, n_jobs=1, random_state=seed
+        ),
+        side_by_side=True,
+    )
 
-    at_once, seen = System("Ours", make, side_by_side=True), []
-    outcome = run(plan(at_once, repeats=1, engine="gpu"), tmp_path / "gpu.csv", seen.append)
-    assert [progress.note for progress in seen[:4]] == [f"Ours on one, epoch {epoch} of 4" for epoch in range(1, 5)]
+
+def test_folds_trained_at_once_are_told_of_epoch_by_epoch(tmp_path):
+    seen = []
+    outcome = run(plan(at_once(4), repeats=1, engine="gpu"), tmp_path / "gpu.csv", seen.append)
+    for name in ("one", "other"):
+        told = [progress.note for progress in seen if progress.note.startswith(f"Ours on {name}, epoch")]
+        # The choice, and the training on all sets.
+        assert told == 2 * [f"Ours on {name}, epoch {epoch} of 4" for epoch in range(1, 5)]
     assert {row.engine for row in outcome.rows} == {"gpu"}
-    alone = run(plan(at_once, repeats=1), tmp_path / "cpu.csv")
+    alone = run(plan(at_once(4), repeats=1), tmp_path / "cpu.csv")
     compared = [dataclasses.replace(row, engine="gpu") for row in alone.rows]
     assert without_time(compared) == without_time(outcome.rows)
+
+
+def test_tasks_that_are_trained_together_are_as_if_alone(tmp_path):
+    systems = [at_once(4), at_once(9, "Longer"), at_once(6, "Longest")]
+    together = run(plan(*systems, repeats=1, engine="gpu"), tmp_path / "together.csv")
+    for one in systems:
+        for dataset in ("one", "other"):
+            alone = run(plan(one, datasets=(dataset,), repeats=1, engine="gpu"), tmp_path / f"{one.name} {dataset}.csv")
+            found = [row for row in together.rows if (row.system, row.dataset) == (one.name, dataset)]
+            assert without_time(found) == without_time(alone.rows)
+
+
+def test_warnings_are_as_before_when_tasks_were_trained_together(tmp_path):
+    before = list(warnings.filters)
+    run(plan(at_once(4), at_once(9, "Longer"), repeats=1, engine="gpu"), tmp_path / "gpu.csv")
+    assert warnings.filters == before
+
+
+ENDLESS = """
+import sys; from pathlib import Path
+sys.path.insert(0, {tests!r})
+from test_runner import at_once, plan, run
+run(plan(at_once(4), at_once(10**7, "Endless"), repeats=1, engine="gpu"), Path(sys.argv[1]))
+"""
+
+
+def test_ctrl_c_ends_tasks_that_are_trained_together_and_keeps_what_is_finished(tmp_path):
+    path, code = tmp_path / "table.csv", ENDLESS.format(tests=str(Path(__file__).parent))
+    process = subprocess.Popen([sys.executable, "-c", code, str(path)], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while len(results.read(path)) < 10 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert told.rstrip().endswith("KeyboardInterrupt")
+    assert {row.system for row in results.read(path)} == {"Ours"}
+    assert len(results.read(path)) == 10
 
 
 SLOW = """

@@ -118,7 +118,7 @@ def _plan(
     from setrbm.evaluation import effects
     from setrbm.evaluation.paper import DATASETS, REPEATS
     from setrbm.evaluation.runner import Plan
-    from setrbm.evaluation.systems import ALL, find_system
+    from setrbm.evaluation.systems import ALL, SYSTEMS, find_system
 
     if what is What.EFFECTS and (models or engine == Engine.GPU):
         raise Refused("effects takes neither --models nor --engine gpu: its models are few, and fixed.")
@@ -140,6 +140,7 @@ def _plan(
         quick=quick,
         engine=str(engine),
         n_jobs=jobs or cpu_count(),
+        others=[SYSTEMS[name] for name in ALL if name not in chosen] if what is What.TABLE1 else (),
     )
 
 

@@ -12,7 +12,8 @@ from setrbm.engines.protocol import Engine, LabelledSets, Spec
 # Engines are imported when first asked for: numba takes longer to load than a model to predict.
 _MODULES = {"reference": "setrbm.engines.reference", "cpu": "setrbm.engines.cpu", "gpu": "setrbm.engines.gpu"}
 # From here on a graphics processor is taken: so many dense models at once, or sparse sets with so many entries in
-# mini-batches of so many sets. It paid at 900 models and at 13 million entries; where it begins to was not measured.
+# mini-batches of so many sets. By the epoch an H200 is ahead of 16 cores long before (benchmarks/bench_gpu.py), but its
+# first use costs seconds, to load torch and to compile; these save as much within some hundred epochs.
 MANY_MODELS = 100
 MANY_ENTRIES, LARGE_BATCH = 5_000_000, 64
 

@@ -7,16 +7,19 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from threading import Event, Lock
 from typing import Any
 
 import joblib
 import numpy as np
 
+from setrbm import training
 from setrbm._version import __version__
 from setrbm.bags import Bags
 from setrbm.estimators._fitting import progress_report
@@ -26,12 +29,16 @@ from setrbm.evaluation.protocol import (
     Trial,
     fit_and_judge,
     fit_and_judge_side_by_side,
+    quiet_but_for_interrupts,
     repeated_folds,
     settings_digest,
     system_seed,
 )
 from setrbm.evaluation.results import Fold
 from setrbm.evaluation.systems import System
+
+# Where a GPU trains all folds of a task at once: at the end of one few models are left, and the next fills it up.
+TASKS_AT_ONCE = 2
 
 Data = Callable[[str], tuple[Bags, Any]]
 
@@ -53,6 +60,8 @@ class Plan:
         What trains the systems that leave it open: "cpu" fold by fold on all cores, "gpu" all folds at once.
     n_jobs : int
         Folds at a time.
+    others : sequence of System
+        Those that are not run now, whose results may stand in the same file if they were made the same way.
     """
 
     systems: Sequence[System]
@@ -64,6 +73,7 @@ class Plan:
     quick: bool = False
     engine: str = "cpu"
     n_jobs: int = 1
+    others: Sequence[System] = ()
 
 
 @dataclass(frozen=True)
@@ -120,6 +130,9 @@ class _Task:
         return self.system.cost * self.trial.bags.n_vectors
 
 
+Tell = Callable[[_Task, training.Progress], None]
+
+
 def run(plan: Plan, path: Path, report: Callable[[Progress], None] | None = None) -> Outcome:
     """Do every fold that the results file does not hold yet, and add each to it as it is finished.
 
@@ -136,22 +149,24 @@ def run(plan: Plan, path: Path, report: Callable[[Progress], None] | None = None
                 f"{path} must hold results of one seed of the splits, {plan.seed}. Got {others[0]}: systems tested on "
                 "other folds cannot be compared. Write to another folder."
             )
-        tasks = [
-            _task(plan, system, dataset, data, known, path)
-            for dataset, data in ((name, plan.load(name)) for name in plan.datasets)
-            for system in plan.systems
-        ]
+        there = {(row.system, row.dataset) for row in known.values()}
+        tasks = []
+        for dataset in plan.datasets:
+            data = plan.load(dataset)
+            tasks += [_task(plan, system, dataset, data, known, path) for system in plan.systems]
+            for other in plan.others:
+                if (other.name, dataset) in there:
+                    _task(plan, other, dataset, data, known, path)
         writer, clock = results.Writer(path), _Clock(tasks, plan.n_jobs)
-        for task in tasks:
-            for done in _finished(task, _teller(task, clock, report)):
-                if isinstance(done, Failure):
-                    outcome.failures.append(done)
-                else:
-                    writer.add([done])
-                    outcome.n_done += 1
-                clock.note(task, done)
-                if report is not None:
-                    report(clock.progress(task))
+        show = _by_one_thread_at_a_time(report)
+        for task, done in _finished(tasks, lambda task, epoch: show(clock.progress(task, epoch))):
+            if isinstance(done, Failure):
+                outcome.failures.append(done)
+            else:
+                writer.add([done])
+                outcome.n_done += 1
+            clock.note(task, done)
+            show(clock.progress(task))
         rows = results.read(path)
         results.write(path, rows)
     names = {system.name for system in plan.systems}
@@ -184,20 +199,51 @@ def _task(
     return _Task(trial, system, open_splits, plan)
 
 
-def _teller(task: _Task, clock: _Clock, report: Callable[[Progress], None] | None) -> Callable[[Any], None] | None:
-    """Return what tells of the epochs of a training of many folds at once."""
-    if report is None:
-        return None
-    return lambda epoch: report(clock.progress(task, f", epoch {epoch.epoch} of {epoch.max_epochs}"))
+def _by_one_thread_at_a_time(report: Callable[[Progress], None] | None) -> Callable[[Progress], None]:
+    lock = Lock()
+
+    def show(progress: Progress) -> None:
+        if report is not None:
+            with lock:
+                report(progress)
+
+    return show
 
 
-def _finished(task: _Task, tell: Callable[[Any], None] | None) -> Iterator[Fold | Failure]:
-    """Do the folds of a task and yield each as it is finished."""
-    if not task.splits:
-        return
-    if task.at_once:
-        yield from _all_at_once(task, tell)
-        return
+def _finished(tasks: list[_Task], tell: Tell) -> Iterator[tuple[_Task, Fold | Failure]]:
+    """Do the folds of all tasks and yield each as it is finished."""
+    open_tasks = [task for task in tasks if task.splits]
+    yield from _tasks_together([task for task in open_tasks if task.at_once], tell)
+    for task in open_tasks:
+        if not task.at_once:
+            yield from ((task, done) for done in _fold_by_fold(task))
+
+
+def _tasks_together(tasks: list[_Task], tell: Tell) -> Iterator[tuple[_Task, Fold | Failure]]:
+    """Do tasks that train all their folds at once, several at a time, each in a thread that Ctrl-C here ends too."""
+    stopped = Event()
+
+    def work(task: _Task) -> list[Fold | Failure]:
+        def told(epoch: training.Progress) -> None:
+            if stopped.is_set():
+                raise KeyboardInterrupt
+            tell(task, epoch)
+
+        return _all_at_once(task, told)
+
+    # What the threads say of single folds is left out as long as any of them is at work: filters are one for all.
+    with quiet_but_for_interrupts(), ThreadPoolExecutor(TASKS_AT_ONCE) as threads:
+        try:
+            at_work = {threads.submit(work, task): task for task in tasks}
+            for finished in as_completed(at_work):
+                yield from ((at_work[finished], done) for done in finished.result())
+        finally:
+            stopped.set()
+            threads.shutdown(cancel_futures=True)
+
+
+def _fold_by_fold(task: _Task) -> Iterator[Fold | Failure]:
+    """Do the folds of a task on all cores and yield each as it is finished."""
     left = {(split.repeat, split.fold): split for split in task.splits}
     # A worker that is killed takes the others with it; what they had not finished is tried once more.
     for _ in range(2):
@@ -220,18 +266,19 @@ def _one(task: _Task, split: Split) -> Fold | Failure:
         return _failure(task, split, fault)
 
 
-def _all_at_once(task: _Task, tell: Callable[[Any], None] | None) -> Iterator[Fold | Failure]:
-    token = progress_report.set(tell)
+def _all_at_once(task: _Task, told: training.Report) -> list[Fold | Failure]:
+    token = progress_report.set(told)
     try:
         estimators = [task.estimator(split) for split in task.splits]
         done = fit_and_judge_side_by_side(task.trial, estimators, task.splits)
     except Exception as fault:
-        yield from (_failure(task, split, fault) for split in task.splits)
-        return
+        return [_failure(task, split, fault) for split in task.splits]
     finally:
         progress_report.reset(token)
-    for split, one in zip(task.splits, done, strict=True):
-        yield _failure(task, split, one) if isinstance(one, Exception) else one
+    return [
+        _failure(task, split, one) if isinstance(one, Exception) else one
+        for split, one in zip(task.splits, done, strict=True)
+    ]
 
 
 def _failure(task: _Task, split: Split, fault: Exception) -> Failure:
@@ -256,8 +303,9 @@ class _Clock:
         self.n_done += 1
         self.seconds.setdefault(self._key(task), []).append(done.seconds if isinstance(done, Fold) else 0.0)
 
-    def progress(self, task: _Task, more: str = "") -> Progress:
-        note = f"{task.trial.system} on {task.trial.dataset}{more}"
+    def progress(self, task: _Task, epoch: training.Progress | None = None) -> Progress:
+        note = f"{task.trial.system} on {task.trial.dataset}"
+        note += f", epoch {epoch.epoch} of {epoch.max_epochs}" if epoch is not None else ""
         return Progress(self.n_done, self.n_all, note, self._left())
 
     def _left(self) -> float:
@@ -267,7 +315,7 @@ class _Clock:
         for task in self.tasks:
             known = self.seconds.get(self._key(task), [])
             each = float(np.mean(known)) if known else task.guess * taken / max(guessed, 1.0)
-            side_by_side = 1 if task.at_once else self.n_jobs
+            side_by_side = TASKS_AT_ONCE if task.at_once else self.n_jobs
             left += (len(task.splits) - len(known)) * each / side_by_side
         return left
 

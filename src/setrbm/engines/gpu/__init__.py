@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
@@ -45,6 +45,14 @@ class GpuSession:
         self.dtype = DTYPES[spec.dtype]
         self._side_by_side: ManyModels | None = None
         self._alone: list[PackedModel] | None = None
+        # Sessions of several threads fill the device together, each by its own stream.
+        on_gpu = torch.device(device).type == "cuda"
+        self._stream = torch.cuda.Stream(device) if on_gpu else None  # type: ignore[no-untyped-call]
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        with faults_explained(), torch.cuda.stream(self._stream) if self._stream is not None else nullcontext():
+            yield
 
     def _begin(self, stores: Sequence[Placed]) -> None:
         """Decide, when the first sets are seen, how the models are trained."""
@@ -73,7 +81,7 @@ class GpuSession:
 
     def run(self, placed: Sequence[Placed], orders: Sequence[Integers], epoch: int) -> Floats:
         """Train each model on its sets in its order."""
-        with faults_explained():
+        with self._at_work():
             self._begin(placed)
             if self._side_by_side is not None:
                 return self._side_by_side.run(_on_device(placed), orders, epoch)
@@ -85,7 +93,7 @@ class GpuSession:
 
     def score(self, placed: Sequence[Placed], which: Sequence[Integers]) -> Floats:
         """Return each model's mean loss and mean error over its sets."""
-        with faults_explained():
+        with self._at_work():
             self._begin(placed)
             if self._side_by_side is not None:
                 return self._side_by_side.score(_on_device(placed), which)
@@ -107,7 +115,7 @@ class GpuSession:
 
     def remember(self, models: Mask) -> None:
         """Keep a copy of the present parameters of these models."""
-        with faults_explained():
+        with self._at_work():
             if self._side_by_side is not None:
                 self._side_by_side.remember(models)
                 return
@@ -117,7 +125,7 @@ class GpuSession:
 
     def params(self, remembered: bool) -> list[Params]:
         """Return the parameters of every model."""
-        with faults_explained():
+        with self._at_work():
             if self._side_by_side is not None:
                 return self._side_by_side.params(remembered)
             if self._alone is None:

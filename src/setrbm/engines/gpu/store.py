@@ -186,7 +186,9 @@ def _beside(device: Any) -> Iterator[None]:
 
 def _placed(sets: LabelledSets, dtype: Any, device: Any, numbers: Integers) -> Store:
     def tensor(array: Any, kind: Any) -> torch.Tensor:
-        return torch.from_numpy(np.ascontiguousarray(array)).to(device=device, dtype=kind)
+        whole = torch.from_numpy(np.ascontiguousarray(array))
+        # The narrower of the two kinds travels.
+        return (whole.to(device) if whole.dtype.itemsize < kind.itemsize else whole.to(kind)).to(device, kind)
 
     bags = sets.bags
     if bags.is_sparse:
