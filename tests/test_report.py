@@ -1,5 +1,6 @@
 """The page of the reproduction: what stands on it comes from the rows, and the same rows give the same page."""
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -158,6 +159,20 @@ def test_a_run_without_its_command_is_refused():
         text(runs=[RUN, run])
 
 
+def test_rows_made_again_are_held_against_the_table_fold_by_fold():
+    table = Table1([*cell("Ours", "fox", 12), *cell("Ours", "tiger", 12)], REPEATS, FOLDS)
+    same = cell("Ours", "fox", 12)
+    other = [dataclasses.replace(one, n_right=one.n_right + (i < 3)) for i, one in enumerate(cell("Ours", "tiger", 12))]
+    part = section(report_text(table, [], again=[*same, *other[:-1]]), "The same folds by another engine")
+    assert [line.split(" | ")[1:5] for line in part.splitlines() if line.startswith("| Ours")] == [
+        ["Fox", "60.0", "60.0", f"0 of {REPEATS * FOLDS}"]
+    ]
+    part = section(report_text(table, [], again=[*same, *other]), "The same folds by another engine")
+    lines = [line.split(" | ")[1:5] for line in part.splitlines() if line.startswith("| Ours")]
+    assert lines[1] == ["Tiger", "60.0", "61.5", f"3 of {REPEATS * FOLDS}"]
+    assert "another engine" not in report_text(table, [])
+
+
 def test_a_remark_on_an_unknown_cell_is_refused():
     with pytest.raises(ValueError, match=r"Got 1 others, the first \('XOR', 'fox'\)"):
         text(remarks={("XOR", "fox"): "Said."})
@@ -175,10 +190,11 @@ def test_the_page_of_the_documentation_is_the_generated_one():
         path = ROOT / "results" / name
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
 
-    runs = known("table1-runs.json") + known("effects-runs.json")
+    runs = known("table1-runs.json") + known("effects-runs.json") + known("again/table1-runs.json")
     remarks = {(one["system"], one["dataset"]): one["remark"] for one in known("table1-remarks.json")}
     page = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
-    assert page == report_text(table, runs, remarks, effects)
+    again = results.read(ROOT / "results" / "again" / "table1.csv")
+    assert page == report_text(table, runs, remarks, effects, again)
     assert (ROOT / "docs" / "table1.html").read_text(encoding="utf-8") == as_html(table)
     assert (ROOT / "docs" / "table1.tex").read_text(encoding="utf-8") == as_latex(table)
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # What each holds beside the results is the record of its runs; remarks are said of single cells of the table.
 REMARKS = "table1-remarks.json"
+# The folder beside the results with rows made once more, by another engine.
+AGAIN = "again"
 QUICK_DATASETS = ("musk1", "elephant")
 MOST_FAILURES_SHOWN = 10
 # The seed of the splits of the table in docs/; nothing was chosen on them.
@@ -226,13 +228,15 @@ def _write_page(output: Path, folder: Path, plan: Plan) -> None:
     from setrbm.evaluation import results
     from setrbm.evaluation.report import write_report
 
-    runs = [run for what in What for run in _read_json(output / what.runs)]
+    again = output / AGAIN
+    runs = [run for made in (output, again) for what in What for run in _read_json(made / what.runs)]
     remarks = {(one["system"], one["dataset"]): one["remark"] for one in _read_json(output / REMARKS)}
     rows = {what: results.read(output / what.results) for what in What}
     try:
         page = write_report(
-            rows[What.TABLE1], runs, folder, remarks, plan.repeats, plan.folds, effects=rows[What.EFFECTS]
-        )
+            rows[What.TABLE1], runs, folder, remarks, plan.repeats, plan.folds, effects=rows[What.EFFECTS],
+            again=results.read(again / What.TABLE1.results),
+        )  # fmt: skip
     except ImportError as error:
         typer.echo(f"No page was written. {error}", err=True)
         return
