@@ -6,9 +6,9 @@ of an epoch, by the engine's own call with everything it copies, divided by its 
 mail-like sets in mini-batches of 256, beside the CPU engine on the same machine; and with the sets copied in eight
 pieces, as where they do not fit the device. Fewer models and fewer sets, beside the CPU engine: where does the device
 begin to pay? Ceilings are measured in the same run: a large copy (bytes read and written), a copy that stays in the
-device's cache, and a large matrix product in float32 without tensor cores. A step of the small models must read W twice
-and write it once; a hybrid one reads it three times. Needs a graphics processor; scripts/bench leaves it out unless it
-is named.
+device's cache (its launch counted), and a large matrix product in float32 without tensor cores. A step of the small
+models must read W twice and write it once; a hybrid one reads it three times. Needs a graphics processor; scripts/bench
+leaves it out unless it is named.
 """
 
 from __future__ import annotations
@@ -110,12 +110,17 @@ def small_models(bench: Benchmark) -> None:
             run()
             steps = np.array([wall(run) for _ in range(bench.rounds)]) / n_steps
             bar = f"gpu-{name}" if variant == "XOR*" else ""
-            bench.add(f"a step of all models, {variant}", 1e3 * steps, MILLISECONDS, bar, sizes=sizes)
+            bench.add(f"a step of all models, {name}, {variant}", 1e3 * steps, MILLISECONDS, bar, sizes=sizes)
             if variant == "XOR*":
                 in_hand = N_MODELS * 4 * N_HIDDEN * sets.bags.shape[1]
-                bench.add("  W read twice and written once, per time", 3e-12 * in_hand / steps, TERABYTES, sizes=sizes)
+                bench.add(
+                    f"  {name}: W read twice and written once, per time",
+                    3e-12 * in_hand / steps,
+                    TERABYTES,
+                    sizes=sizes,
+                )
                 work = 2 * 2 * N_MODELS * N_HIDDEN * sets.bags.shape[1] * sets.bags.sizes.mean()
-                bench.add("  products with W, per time", 1e-12 * work / steps, TERAFLOPS, sizes=sizes)
+                bench.add(f"  {name}: products with W, per time", 1e-12 * work / steps, TERAFLOPS, sizes=sizes)
 
 
 def fewer_models(bench: Benchmark) -> None:
@@ -128,7 +133,9 @@ def fewer_models(bench: Benchmark) -> None:
         }
         seconds = interleave({name: lambda run=run: wall(run) for name, run in engines.items()}, bench.rounds)
         sizes = f"elephant: {n_models} models"
-        bench.add("an epoch on the GPU ÷ on the CPU", seconds["gpu"] / seconds["cpu"], threads=cores(), sizes=sizes)
+        bench.add(
+            f"an epoch of {n_models} models, GPU ÷ CPU", seconds["gpu"] / seconds["cpu"], threads=cores(), sizes=sizes
+        )
 
 
 def mail_like(n_sets: int) -> LabelledSets:
@@ -164,9 +171,11 @@ def large_model(bench: Benchmark) -> None:
             seconds = interleave({name: lambda run=run: wall(run) for name, run in runs.items()}, bench.rounds)
             bar = "gpu-large" if n_sets == LARGE[0] and variant == "XOR*" else ""
             whole = {"threads": cores(), "sizes": sizes_of(sets)}
-            bench.add(f"an epoch on the GPU ÷ on the CPU, {variant}", seconds["gpu"] / seconds["cpu"], bar=bar, **whole)
+            bench.add(
+                f"an epoch of {n_sets:,} sets, GPU ÷ CPU, {variant}", seconds["gpu"] / seconds["cpu"], bar=bar, **whole
+            )
             for name, values in seconds.items():
-                bench.add(f"an epoch, {variant}, {name}", values, SECONDS, **whole)
+                bench.add(f"an epoch of {n_sets:,} sets, {variant}, {name}", values, SECONDS, **whole)
 
 
 def in_pieces(bench: Benchmark) -> None:
@@ -191,14 +200,17 @@ def in_pieces(bench: Benchmark) -> None:
     require_agreement("the losses of sets in pieces", max(losses) / min(losses) - 1, 1e-5)
     seconds = interleave({name: lambda name=name: timed(name) for name in runs}, bench.rounds)
     for name, values in seconds.items():
-        bench.add(f"an epoch, XOR*, {name}", values, SECONDS, sizes=sizes_of(sets))
+        bench.add(f"an epoch of {len(sets.y):,} sets, {name}", values, SECONDS, sizes=sizes_of(sets))
 
 
 def ceilings(bench: Benchmark) -> None:
     from setrbm.engines.gpu import copy_seconds, device_name, product_seconds
 
     device = device_name()
-    for what, n_bytes in (("a copy in memory, read and written", 2**32), ("a copy within the cache", 2**23)):
+    for what, n_bytes in (
+        ("a copy in memory, read and written", 2**32),
+        ("a copy of 8 MiB, which the cache holds", 2**23),
+    ):
         bench.add(what, 2e-12 * n_bytes / np.array(copy_seconds(n_bytes, bench.rounds)), TERABYTES, sizes=device)
     n = 8192
     bench.add(
