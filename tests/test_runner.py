@@ -158,6 +158,8 @@ def test_folds_trained_at_once_are_told_of_epoch_by_epoch(tmp_path):
         told = [progress.note for progress in seen if progress.note.startswith(f"Ours on {name}, epoch")]
         # The choice, and the training on all sets.
         assert told == 2 * [f"Ours on {name}, epoch {epoch} of 4" for epoch in range(1, 5)]
+    assert np.isnan(seen[0].seconds_left)
+    assert seen[-1].seconds_left == 0.0
     assert {row.engine for row in outcome.rows} == {"gpu"}
     alone = run(plan(at_once(4), repeats=1), tmp_path / "cpu.csv")
     compared = [dataclasses.replace(row, engine="gpu") for row in alone.rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,7 +61,7 @@ class Bar:
         self._show(done, f"{note}, {self.left(done)}")
 
     def show_with(self, done: float, note: str, seconds: float) -> None:
-        """Show how much is done, a few words, and so many seconds left."""
+        """Show how much is done, a few words, and so many seconds left; NaN where that is not known."""
         if not self.quiet:
             self._show(done, f"{note}, {self._in_words(seconds)}")
 
@@ -75,10 +76,12 @@ class Bar:
         """Return the time left in words, judged by the time so far."""
         # At the very beginning most of the time went into compilation, and says nothing of the rest.
         if done < 0.02 * self.total:
-            return "time left unknown"
+            return self._in_words(math.nan)
         return self._in_words((time.perf_counter() - self._begin) * (self.total - done) / done)
 
     def _in_words(self, seconds: float) -> str:
+        if math.isnan(seconds):
+            return "time left unknown"
         minutes, rest = divmod(round(seconds), 60)
         return f"{self.bound} {minutes}:{rest:02d} min left" if minutes else f"{self.bound} {rest} s left"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import time
@@ -94,6 +95,7 @@ class Progress:
     n_done: int
     n_all: int
     note: str
+    # NaN as long as nothing is known.
     seconds_left: float
 
 
@@ -127,6 +129,9 @@ class _Task:
     @property
     def guess(self) -> float:
         """Roughly the time of a fold, in no unit."""
+        if self.at_once:
+            # The device hides much of what costs a core time; what is left is the number of steps.
+            return math.sqrt(self.system.cost) * len(self.trial.bags)
         return self.system.cost * self.trial.bags.n_vectors
 
 
@@ -309,6 +314,8 @@ class _Clock:
         return Progress(self.n_done, self.n_all, note, self._left())
 
     def _left(self) -> float:
+        if not self.seconds:
+            return math.nan
         taken = sum(map(sum, self.seconds.values()))
         guessed = sum(len(self.seconds.get(self._key(task), [])) * task.guess for task in self.tasks)
         left = 0.0
