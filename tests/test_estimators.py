@@ -307,6 +307,16 @@ def test_ctrl_c_ends_the_whole_choice_and_keeps_the_best_so_far():
     assert len(model.c_) == model.best_params_["n_hidden"]
 
 
+def test_every_initial_size_begins_at_its_own_size():
+    bags, y = easy()
+    settings = {"learning_rate": 0.05, "max_epochs": 3, "n_fits": 1, "refit": False, "random_state": 0}
+    both = ClassSetRBMCV(4, init_scale=(0.01, 2.0), **settings).fit(bags, y)
+    for place, size in enumerate((0.01, 2.0)):
+        alone = ClassSetRBMCV(4, init_scale=size, **settings).fit(bags, y)
+        assert both.results_["history"][place] == alone.results_["history"][0]
+    assert both.results_["history"][0] != both.results_["history"][1]
+
+
 def test_samples_have_the_asked_sizes_the_units_of_the_data_and_known_labels():
     bags, y = easy(60, low=-5.0, high=3.0)
     labels = np.array(["no", "yes"])[y]

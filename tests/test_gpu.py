@@ -22,7 +22,7 @@ from setrbm import (  # noqa: E402
 )
 from setrbm.engines import get_engine, gpu  # noqa: E402
 from setrbm.engines.gpu import draws as torch_draws  # noqa: E402
-from setrbm.engines.protocol import LabelledSets, Model, Spec  # noqa: E402
+from setrbm.engines.protocol import DeviceMemoryWarning, LabelledSets, Model, Spec  # noqa: E402
 from setrbm.estimators._choosing import fit_side_by_side  # noqa: E402
 from setrbm.training import initial_params  # noqa: E402
 from test_engines import GENERATIVE, N_FEATURES, N_HIDDEN, N_SETS, make_models, make_sets  # noqa: E402
@@ -158,7 +158,7 @@ def test_too_little_memory_parts_the_models_and_says_so(monkeypatch):
     sets = [make_sets(0)] * 4
     whole, _ = train(ENGINE, spec, models, sets)
     monkeypatch.setattr(gpu.many, "free_bytes", lambda device: 2 * 16 * 5 * 8 / gpu.many.SHARE)
-    with pytest.warns(UserWarning, match="4 models do not fit the memory of the device at once; .* in 2 parts"):
+    with pytest.warns(DeviceMemoryWarning, match="4 models do not fit the memory of the device at once; .* in 2 parts"):
         parted, _ = train(ENGINE, spec, models, sets)
     for one, other in zip(whole, parted, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -174,7 +174,9 @@ def test_sets_that_do_not_fit_are_copied_in_pieces_with_the_same_answers(is_spar
     monkeypatch.setattr(gpu.HostStore, "_piece", lambda self, which: seen.append(len(which)) or piece_of(self, which))
     monkeypatch.setattr(gpu, "free_bytes", lambda device: 600.0)
     engine = gpu.GpuEngine(ENGINE.device)
-    with pytest.warns(UserWarning, match="of the device, which has not so much free. They are copied to it piece by"):
+    with pytest.warns(
+        DeviceMemoryWarning, match="of the device, which has not so much free. They are copied to it piece by"
+    ):
         fast, session = train(engine, spec, models, sets)
     slow, _ = train(get_engine("reference"), spec, models, sets)
     for one, other in zip(slow, fast, strict=True):
@@ -233,7 +235,7 @@ def test_diverged_models_have_an_infinite_loss_and_empty_orders_none():
     np.testing.assert_array_equal(session.params(False)[1].W, models[1].params.W)
 
 
-@pytest.mark.parametrize("most", [0, gpu.many.MOST_HIDDEN])
+@pytest.mark.parametrize("most", [0, engines.MOST_HIDDEN])
 def test_remembered_parameters_stay_as_they_were(most, monkeypatch):
     monkeypatch.setattr(gpu.many, "MOST_HIDDEN", most)
     models = make_models(0)
@@ -255,11 +257,43 @@ def test_without_a_graphics_processor_the_error_says_so():
         get_engine("gpu").begin(Spec(), make_models(0), 1)
 
 
+@pytest.mark.parametrize("spec", [Spec("xor", "soft"), Spec("or", "hard", generative=True)])
+def test_what_is_kept_from_epoch_to_epoch_is_of_the_present_sets(spec):
+    """Stores that change, sets that grow, and models that pause."""
+    rng = np.random.default_rng(3)
+    shards, first = [], 0
+    for n, largest in ((5, 2), (4, 20), (6, 7)):
+        sizes = rng.integers(1, largest + 1, n)
+        X = (rng.random((sizes.sum(), 5)) < 0.5).astype(float)
+        bags = Bags(X, np.concatenate([[0], np.cumsum(sizes)]))
+        shards.append(LabelledSets(bags, rng.integers(0, 2, n), rng.random(n) + 0.1, first))
+        first += n
+    models = [Model(initial_params(5, 4, 2, 0.3, m % 3, np.float64), m % 3, 0.1, 0.05, 0.01) for m in range(4)]
+
+    def trained(engine):
+        session, told = engine.begin(spec, models, 1), []
+        placed = [engine.place(sets, spec) for sets in shards]
+        for epoch in range(3):
+            which = [(epoch + m) % 3 if m < 2 else epoch for m in range(4)]
+            shared = {w: draws.order(0, epoch, np.arange(len(shards[w].y)), shards[w].first) for w in which}
+            orders = [shared[w] if m != epoch else np.empty(0, int) for m, w in enumerate(which)]
+            told.append(session.run([placed[w] for w in which], orders, epoch))
+            told.append(session.score([placed[w] for w in which], [np.arange(epoch + 1)] * 4))
+        return [*told, *(letter for params in session.params(False) for letter in params.arrays())]
+
+    for got, expected in zip(trained(ENGINE), trained(get_engine("reference")), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-9)
+
+
 def test_faults_of_the_device_are_explained():
     with pytest.raises(MemoryError, match="must fit the memory of the device"), gpu.faults_explained():
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB\nmore")
     with pytest.raises(RuntimeError, match="failed in the middle of the work"), gpu.faults_explained():
         raise RuntimeError("CUDA error: unspecified launch failure\nmore")
+    with pytest.raises(RuntimeError, match="failed in the middle of the work"), gpu.faults_explained():
+        raise RuntimeError("Triton Error [CUDA]: an illegal memory access was encountered")
+    with pytest.raises(MemoryError, match="must fit the memory of the device"), gpu.faults_explained():
+        raise RuntimeError("Triton Error [CUDA]: out of memory")
     with pytest.raises(RuntimeError, match="^something else$"), gpu.faults_explained():
         raise RuntimeError("something else")
 
@@ -267,17 +301,26 @@ def test_faults_of_the_device_are_explained():
 def test_auto_takes_the_gpu_only_where_it_is_there_and_pays(monkeypatch):
     dense, bags = make_sets(0), make_sets(0, True).bags
     thin = LabelledSets(bags, dense.y, dense.weight)
-    assert not engines.pays_on_gpu(Spec(dtype="float32"), 99, [dense])
-    assert engines.pays_on_gpu(Spec(dtype="float32"), 100, [dense])
-    assert not engines.pays_on_gpu(Spec(batch_size=2, dtype="float32"), 100, [dense])
-    assert not engines.pays_on_gpu(Spec(), 100, [dense])
-    assert not engines.pays_on_gpu(Spec(batch_size=64, dtype="float32"), 1, [thin])
+    model = make_models(0)[0]
+    models = [model] * 100
+    assert not engines.pays_on_gpu(Spec(dtype="float32"), models[:99], [dense])
+    assert engines.pays_on_gpu(Spec(dtype="float32"), models, [dense])
+    assert not engines.pays_on_gpu(Spec(batch_size=2, dtype="float32"), models, [dense])
+    assert not engines.pays_on_gpu(Spec(), models, [dense])
+    assert not engines.pays_on_gpu(Spec(batch_size=64, dtype="float32"), models[:1], [thin])
+    # What the kernels do not take is not sent there.
+    large, many_classes = (
+        [Model(initial_params(5, n_hidden, n_classes, 0.1, 0, np.float32), 0, 0.1)] * 100
+        for n_hidden, n_classes in ((257, 2), (200, 100))
+    )
+    assert not engines.pays_on_gpu(Spec(dtype="float32"), large, [dense])
+    assert not engines.pays_on_gpu(Spec(dtype="float32"), many_classes, [dense])
     monkeypatch.setattr(engines, "MANY_ENTRIES", 1)
-    assert engines.pays_on_gpu(Spec(batch_size=64, dtype="float32"), 1, [thin])
-    assert not engines.pays_on_gpu(Spec(batch_size=64, generative=True, dtype="float32"), 1, [thin])
+    assert engines.pays_on_gpu(Spec(batch_size=64, dtype="float32"), models[:1], [thin])
+    assert not engines.pays_on_gpu(Spec(batch_size=64, generative=True, dtype="float32"), models[:1], [thin])
     monkeypatch.setattr(engines, "_has_gpu", lambda: True)
-    assert engines.suited_engine("auto", Spec(dtype="float32"), 100, [dense]).name == "gpu"
-    assert engines.suited_engine("auto", Spec(dtype="float32"), 10, [dense]).name == "cpu"
-    assert engines.suited_engine("reference", Spec(dtype="float32"), 100, [dense]).name == "reference"
+    assert engines.suited_engine("auto", Spec(dtype="float32"), models, [dense]).name == "gpu"
+    assert engines.suited_engine("auto", Spec(dtype="float32"), models[:10], [dense]).name == "cpu"
+    assert engines.suited_engine("reference", Spec(dtype="float32"), models, [dense]).name == "reference"
     monkeypatch.setattr(engines, "_has_gpu", lambda: False)
-    assert engines.suited_engine("auto", Spec(dtype="float32"), 100, [dense]).name == "cpu"
+    assert engines.suited_engine("auto", Spec(dtype="float32"), models, [dense]).name == "cpu"

@@ -1,7 +1,9 @@
 import json
+from functools import partial
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from setrbm import Bags, ClassSetRBMCV
@@ -199,6 +201,40 @@ def test_a_fit_that_ctrl_c_cut_short_is_no_result(at_once, refit, monkeypatch):
     else:
         with pytest.raises(KeyboardInterrupt):
             fit_and_judge(trial(bags, y), models[0], splits[0])
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_ctrl_c_before_all_candidates_were_begun_is_no_result_either(at_once, monkeypatch):
+    bags, y = sets()
+    splits = repeated_folds(y, folds=5, repeats=1)
+    models = [ClassSetRBMCV((3, 5), learning_rate=0.1, init_scale=0.3, max_epochs=4, random_state=0) for _ in splits]
+    run, calls = CpuSession.run, []
+
+    def interrupted(self, placed, orders, epoch):
+        calls.append(epoch)
+        # In the first epoch of the candidates with five units.
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return run(self, placed, orders, epoch)
+
+    monkeypatch.setattr(CpuSession, "run", interrupted)
+    one = partial(fit_and_judge, trial(bags, y), models[0], splits[0])
+    with pytest.raises(KeyboardInterrupt):
+        (partial(fit_and_judge_side_by_side, trial(bags, y), models, splits) if at_once else one)()
+    calls.clear()
+    with pytest.warns(UserWarning, match="Training was interrupted before all candidates were begun"):
+        models[0].fit(bags, y)
+
+
+def test_the_digest_is_of_all_that_decides():
+    bags, y = sets()
+    digest = partial(settings_digest, ClassSetRBMCV(3), folds=5, repeats=1, seed=0)
+    rows = sparse.random(bags.n_vectors, 30, 0.2, "csr", random_state=0)
+    moved = sparse.csr_matrix((rows.data, (rows.indices + 1) % 30, rows.indptr), rows.shape)
+    assert digest(Bags(rows, bags.offsets), y) != digest(Bags(moved, bags.offsets), y)
+    names = np.array(["a", "b"], dtype=object)[y]
+    assert digest(bags, names) == digest(bags, np.array(["a", "b"], dtype=object)[y])
+    assert digest(bags, names) != digest(bags, names[::-1])
 
 
 def test_a_system_that_cannot_predict_one_fold_loses_only_that(monkeypatch):

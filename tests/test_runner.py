@@ -1,5 +1,4 @@
 import dataclasses
-import json
 import os
 import signal
 import subprocess
@@ -15,7 +14,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from setrbm import Bags, ClassSetRBMCV
 from setrbm.evaluation import results
 from setrbm.evaluation.paper import SYSTEMS as PAPER_SYSTEMS
-from setrbm.evaluation.runner import Plan, add_run, run
+from setrbm.evaluation.runner import Plan, run
+from setrbm.evaluation.runs import Record
+from setrbm.evaluation.runs import read as read_runs
 from setrbm.evaluation.systems import ALL, SYSTEMS, System, find_system
 
 
@@ -114,7 +115,7 @@ def test_rows_of_another_kind_of_run_do_not_stand_beside_these(tmp_path):
     path = tmp_path / "table.csv"
     run(plan(system("Quick"), repeats=1), path)
     before = path.read_bytes()
-    with pytest.raises(ValueError, match="Got others for Quick on one. Write to another folder"):
+    with pytest.raises(ValueError, match="Got others for Quick on one: .*Write to another folder"):
         run(plan(system("Whole"), repeats=2, others=[system("Quick")]), path)
     assert path.read_bytes() == before
     alike = run(plan(system("Alike"), repeats=1, others=[system("Quick"), system("Never run")]), path)
@@ -228,15 +229,50 @@ def test_after_kill_9_it_goes_on_and_ends_as_if_nothing_had_been(tmp_path):
 
 
 def test_how_it_was_made_is_written_beside_the_results(tmp_path):
-    one = plan()
-    outcome = run(one, tmp_path / "table.csv")
-    for command in ("first", "second"):
-        add_run(tmp_path / "runs.json", one, command, outcome.seconds)
-    runs = json.loads((tmp_path / "runs.json").read_text())
-    assert [entry["command"] for entry in runs] == ["first", "second"]
-    assert runs[0]["systems"] == ["Mean"]
-    assert runs[0]["seconds"] == round(outcome.seconds, 1)
-    assert "numpy" in runs[0]["versions"]
+    path, runs = tmp_path / "table.csv", tmp_path / "runs.json"
+    outcome = run(plan(system(fail_in=(19,)), datasets=("one",)), path, record=Record(runs, "first"))
+    assert outcome.failures
+    (first,) = read_runs(runs)
+    assert (first["command"], first["systems"], first["datasets"]) == ("first", ["Mean"], ["one"])
+    # A failed fold made nothing.
+    assert (first["folds"], first["finished"], first["engine"]) == (outcome.n_done, True, "cpu")
+    assert first["seconds"] >= 0.0
+    assert "numpy" in first["versions"]
+    other = dataclasses.replace(system("Other"), library="scikit-learn")
+    run(plan(other, engine="gpu"), path, record=Record(runs, "second"))
+    assert [entry["command"] for entry in read_runs(runs)] == ["first", "second"]
+    # What was asked for a GPU and did not need one was not made by one.
+    assert read_runs(runs)[1]["engine"] == "scikit-learn"
+    run(plan(other), path, record=Record(runs, "nothing new"))
+    assert len(read_runs(runs)) == 2
+
+
+def test_a_run_that_is_killed_is_on_record_with_what_it_made(tmp_path):
+    path, runs = tmp_path / "table.csv", tmp_path / "runs.json"
+    code = SLOW.format(tests=str(Path(__file__).parent)).replace(
+        "Path(sys.argv[1]))", "Path(sys.argv[1]), None, record)"
+    )
+    code = code.replace(
+        "run(plan", f"from setrbm.evaluation.runs import Record; record = Record(Path({str(runs)!r}), 'it')\nrun(plan"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, str(path)], start_new_session=True)
+    deadline = time.monotonic() + 120
+    while len(results.read(path)) < 3 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    (entry,) = read_runs(runs)
+    assert entry["folds"] >= 1
+    assert not entry["finished"]
+
+
+def test_a_damaged_record_is_refused_before_any_work(tmp_path):
+    (tmp_path / "runs.json").write_text("no list")
+    with pytest.raises(ValueError, match=r"runs.json must hold a list of runs in JSON"):
+        Record(tmp_path / "runs.json", "it")
+    (tmp_path / "runs.json").write_text('[{"command": "it"}]')
+    with pytest.raises(ValueError, match=r"must have command, .*Got one without machine"):
+        Record(tmp_path / "runs.json", "it")
 
 
 def test_every_row_of_the_paper_has_a_system():
@@ -252,7 +288,7 @@ def test_a_row_is_found_however_it_is_written_and_else_the_nearest_are_named():
     assert find_system("svm-MIGRAPH").name == "SVM-miGraph"
     with pytest.raises(ValueError, match=r"Got 'ClassSetRBM XR\*'. The nearest: ClassSetRBM XOR\*"):
         find_system("ClassSetRBM XR*")
-    with pytest.raises(ValueError, match="There are: ClassSetRBM XOR"):
+    with pytest.raises(ValueError, match="All: ClassSetRBM XOR, "):
         find_system("zzzzzz")
 
 

@@ -101,10 +101,20 @@ def test_the_order_of_the_rows_changes_nothing():
     assert table(rows).cells == table(reversed(rows)).cells
 
 
-def test_cells_below_the_paper_by_more_than_the_points_given_are_found():
-    # 81.70 on Tiger: 15 of 20 is 6.7 points below, 16 of 20 is 1.7 below.
-    assert table(cell("SVM-max", "tiger", [14, 16] * 5)).below_paper(3.0) == [("SVM-max", "tiger")]
-    assert table(cell("SVM-max", "tiger", [15, 17] * 5)).below_paper(3.0) == []
+def test_cells_from_the_paper_by_more_than_the_points_given_are_found():
+    # 81.70 on Tiger: 15 of 20 is 6.7 points below, 16 of 20 is 1.7 below, 17 of 20 is 3.3 above.
+    found = [("SVM-max", "tiger")]
+    for counts, below, above in (([14, 16], found, []), ([15, 17], [], []), ([16, 18], [], found)):
+        made = table(cell("SVM-max", "tiger", counts * 5))
+        assert (made.far_from_paper(3.0, -1), made.far_from_paper(3.0, 1)) == (below, above)
+
+
+def test_a_table_that_is_less_than_the_papers_protocol_says_so():
+    assert Table1([]).shortcut == ""
+    assert Table1([], 1, 10).shortcut == "No reproduction: 1 x 10 folds instead of 5 x 10."
+    assert Table1([], quick=True).shortcut.endswith(
+        "5 x 10 folds instead of 5 x 10, with few settings and short training."
+    )
 
 
 # --- what is refused ---

@@ -277,3 +277,14 @@ def test_what_goes_wrong_while_the_next_shard_is_placed_is_raised():
     start = initial_params(3, 4, 2, 0.3, 1, np.float64)
     with pytest.raises(OSError, match="the disk is gone"):
         train_stream(Engine(), Spec(), [Model(start, 1, 0.1)], shards, 0.0, Schedule(2))
+
+
+def test_orders_of_shards_are_by_the_numbers_of_their_sets_in_the_stream():
+    """Models that share a seed see a later shard in another order than an earlier one of the same size."""
+    earlier, later = problem(6), replace(problem(6), first=6)
+    models = [Model(initial_params(2, 2, 2, 0.1, 4, np.float64), 4, 0.1)] * 2
+    chosen = np.arange(6)
+    orders = training._Orders(models, [chosen, chosen], [earlier, later]).of(3, np.array([True, True]))
+    for got, first in zip(orders, (0, 6), strict=True):
+        np.testing.assert_array_equal(got, draws.order(4, 3, chosen, first))
+    assert not np.array_equal(*orders)

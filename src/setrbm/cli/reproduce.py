@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json as json_module
 import shlex
-import time
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +18,7 @@ from setrbm.cli._progress import Bar
 
 if TYPE_CHECKING:
     from setrbm.evaluation.runner import Failure, Outcome, Plan, Progress
+    from setrbm.evaluation.systems import System
     from setrbm.evaluation.tables import Table1
 
 # What each holds beside the results is the record of its runs; remarks are said of single cells of the table.
@@ -31,10 +32,11 @@ SEED = 2011
 
 
 class What(StrEnum):
-    """What can be reproduced."""
+    """What can be reproduced, or shown of what was."""
 
     TABLE1 = "table1"
     EFFECTS = "effects"
+    PAGE = "page"
 
     @property
     def results(self) -> str:
@@ -90,22 +92,25 @@ def reproduce(
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="The seed of the splits.")] = SEED,
     quiet: QuietOption = False,
 ) -> None:
-    """Make the paper's first table anew (table1), or what single settings do (effects), on every fold.
+    """Make the paper's first table anew (table1), or what single settings do (effects), on every fold; or show (page).
 
     Every finished fold is kept at once in FOLDER/table1.csv, or effects.csv. After Ctrl-C, a fault or a kill the same
     command goes on where it was; what is there is never made twice or overwritten. At the end the table is shown, and a
-    page with tests and pictures is written.
+    page with tests and pictures is written; "page" does only that, from the results that are there.
     """
     output = output or Path("results-quick" if quick else "results")
+    if what is What.PAGE:
+        _show_and_write(output, report or output, quick, repeats or _usual_repeats(what, quick), folds)
+        return
     plan = _plan(what, quick, models, datasets, data_home, engine, jobs, repeats, folds, seed)
     path = output / what.results
     outcome = _run(what, plan, path, quiet)
     _show_failures(outcome.failures)
-    if what is What.TABLE1:
-        _show_and_write(path, output, report or output, plan)
-    else:
+    if what is What.TABLE1 and outcome.rows:
+        _show_and_write(output, report or output, plan.quick, plan.repeats, plan.folds)
+    elif what is What.EFFECTS:
         _show_effects(outcome)
-        typer.echo(f"Results: {path}. Pictures come with the page: setrbm reproduce table1 with the same folders.")
+        typer.echo(f"Results: {path}. Pictures come with the page: setrbm reproduce page with the same folders.")
     if outcome.failures:
         raise typer.Exit(FAILED)
 
@@ -118,7 +123,7 @@ def _plan(
 
     from setrbm.datasets.benchmarks import find_benchmark, load_benchmark
     from setrbm.evaluation import effects
-    from setrbm.evaluation.paper import DATASETS, REPEATS
+    from setrbm.evaluation.paper import DATASETS
     from setrbm.evaluation.runner import Plan
     from setrbm.evaluation.systems import ALL, SYSTEMS, find_system
 
@@ -132,12 +137,16 @@ def _plan(
         names = list(dict.fromkeys(find_benchmark(name).name for name in wanted))
     except ValueError as error:
         raise Refused(str(error)) from None
+    systems = _installed(systems, named=bool(models))
+    _check_data(names, data_home)
+    if engine == Engine.GPU and any(system.side_by_side for system in systems):
+        _check_device()
     return Plan(
         systems=systems,
         datasets=names,
         load=lambda name: load_benchmark(name, data_home),
         folds=folds,
-        repeats=repeats or (1 if quick or what is What.EFFECTS else REPEATS),
+        repeats=repeats or _usual_repeats(what, quick),
         seed=seed,
         quick=quick,
         engine=str(engine),
@@ -146,30 +155,55 @@ def _plan(
     )
 
 
+def _usual_repeats(what: What, quick: bool) -> int:
+    from setrbm.evaluation.paper import REPEATS
+
+    return 1 if quick or what is What.EFFECTS else REPEATS
+
+
+def _installed(systems: list[System], named: bool) -> list[System]:
+    """Return the systems that can be run here; one that was asked for by name and cannot is refused."""
+    missing = [words for system in systems if (words := system.missing())]
+    if missing and named:
+        raise Refused(f"{missing[0]}.")
+    for words in missing:
+        typer.echo(f"Left out: {words}.", err=True)
+    return [system for system in systems if not system.missing()]
+
+
+def _check_data(names: list[str], data_home: Path | None) -> None:
+    """Say at once which data sets are not here."""
+    from setrbm.datasets.benchmarks import benchmark_path, fetch_command
+
+    absent = [name for name in names if benchmark_path(name, data_home) is None]
+    if absent:
+        commands = "; ".join(fetch_command(name, data_home) for name in absent)
+        here = [name for name in names if name not in absent]
+        without = f" Or do without: {' '.join(f'-d {name}' for name in here)}." if here else ""
+        raise Refused(f"These data sets are not in the data folder: {', '.join(absent)}. Run: {commands}.{without}")
+
+
+def _check_device() -> None:
+    from setrbm.engines.gpu import ENGINE
+
+    ENGINE.check_device()
+
+
 def _run(what: What, plan: Plan, path: Path, quiet: bool) -> Outcome:
-    """Run a plan, and write down what made the folds that were finished, also where Ctrl-C ended it."""
-    from setrbm.evaluation.runner import add_run, run
+    """Run a plan and write down how its results were made."""
+    from setrbm.evaluation.runner import run
+    from setrbm.evaluation.runs import Record
 
-    begin, n_done = time.perf_counter(), 0
-
-    def note() -> None:
-        if n_done:
-            add_run(path.with_name(what.runs), plan, _command(what, plan), time.perf_counter() - begin)
-
+    record = Record(path.with_name(what.runs), _command(what, plan))
     with Bar("Table 1" if what is What.TABLE1 else "Effects", total=1.0, quiet=quiet) as bar:
 
         def show(progress: Progress) -> None:
-            nonlocal n_done
-            n_done = progress.n_done
             done = f"{progress.n_done:,} of {count(progress.n_all, 'fold')}"
             bar.show_with(progress.n_done / progress.n_all, f"{done}, {progress.note}", progress.seconds_left)
 
         try:
-            outcome = run(plan, path, show)
-            note()
-            return outcome
+            return run(plan, path, show, record)
         except KeyboardInterrupt:
-            note()
             if path.exists():
                 typer.echo(f"What is finished is in {path}; the same command goes on from there.", err=True)
             raise
@@ -177,7 +211,7 @@ def _run(what: What, plan: Plan, path: Path, quiet: bool) -> Outcome:
 
 def _command(what: What, plan: Plan) -> str:
     """Return the command that makes these results, without the folders of this machine."""
-    from setrbm.evaluation.paper import DATASETS, FOLDS, REPEATS
+    from setrbm.evaluation.paper import DATASETS, FOLDS
     from setrbm.evaluation.systems import ALL
 
     words = ["setrbm", "reproduce", what.value] + ["--quick"] * plan.quick
@@ -188,7 +222,7 @@ def _command(what: What, plan: Plan) -> str:
     if list(plan.datasets) != list(QUICK_DATASETS if plan.quick else DATASETS):
         words += [word for dataset in plan.datasets for word in ("-d", dataset)]
     for option, value, usual in (
-        ("--repeats", plan.repeats, 1 if plan.quick or what is What.EFFECTS else REPEATS),
+        ("--repeats", plan.repeats, _usual_repeats(what, plan.quick)),
         ("--folds", plan.folds, FOLDS),
         ("--seed", plan.seed, SEED),
     ):
@@ -210,37 +244,39 @@ def _show_failures(failures: list[Failure]) -> None:
         typer.echo(f"{count(len(failures), 'fold')} failed; the same command tries them again.", err=True)
 
 
-def _show_and_write(path: Path, output: Path, folder: Path, plan: Plan) -> None:
+def _show_and_write(output: Path, folder: Path, quick: bool, repeats: int, folds: int) -> None:
     from setrbm.evaluation import results
     from setrbm.evaluation.rendering import as_html, as_latex
     from setrbm.evaluation.tables import Table1
 
-    table = Table1(results.read(path), plan.repeats, plan.folds)
-    show_table("", ("system", *table.datasets, "average", "paper"), _lines(table))
+    path = output / What.TABLE1.results
+    if not (rows := results.read(path)):
+        raise Refused(f"There must be results to show. {path} has none.")
+    table = Table1(rows, repeats, folds, quick)
+    if table.shortcut:
+        typer.echo(table.shortcut)
+    show_table("", ("system", *table.datasets, "average", "the paper's average"), _lines(table))
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "table1.html").write_text(as_html(table), encoding="utf-8")
     (folder / "table1.tex").write_text(as_latex(table), encoding="utf-8")
     typer.echo(f"Results: {path}. Table: {folder / 'table1.html'}, {folder / 'table1.tex'}.")
-    _write_page(output, folder, plan)
+    _write_page(output, folder, table)
 
 
-def _write_page(output: Path, folder: Path, plan: Plan) -> None:
-    from setrbm.evaluation import results
+def _write_page(output: Path, folder: Path, table: Table1) -> None:
+    from setrbm.evaluation import results, runs
     from setrbm.evaluation.report import write_report
 
-    again = output / AGAIN
-    runs = [run for made in (output, again) for what in What for run in _read_json(made / what.runs)]
+    again, kinds = output / AGAIN, (What.TABLE1, What.EFFECTS)
+    made = [run for where in (output, again) for what in kinds for run in runs.read(where / what.runs)]
     remarks = {(one["system"], one["dataset"]): one["remark"] for one in _read_json(output / REMARKS)}
-    rows = {what: results.read(output / what.results) for what in What}
-    try:
-        page = write_report(
-            rows[What.TABLE1], runs, folder, remarks, plan.repeats, plan.folds, effects=rows[What.EFFECTS],
-            again=results.read(again / What.TABLE1.results),
-        )  # fmt: skip
-    except ImportError as error:
-        typer.echo(f"No page was written. {error}", err=True)
-        return
+    page = write_report(
+        table.rows, made, folder, remarks, table.repeats, table.folds, results.read(output / What.EFFECTS.results),
+        results.read(again / What.TABLE1.results), table.quick,
+    )  # fmt: skip
     typer.echo(f"Page: {page}.")
+    if find_spec("matplotlib") is None:
+        typer.echo("It has no pictures: matplotlib is not installed. Run: pip install 'setrbm[plot]'", err=True)
 
 
 def _read_json(path: Path) -> list[dict[str, Any]]:
@@ -275,7 +311,7 @@ def _lines(table: Table1) -> list[tuple[Any, ...]]:
             system,
             *(number(table.mean(system, dataset)) for dataset in table.datasets),
             number(table.average(system)),
-            number(table.paper_average(system)),
+            number(table.paper_average(system), 2) if table.average(system) is not None else "-",
         )
         for system in table.systems
         if any(table.cells[system, dataset].n_folds for dataset in table.datasets)

@@ -136,6 +136,7 @@ def load_benchmark(name: str, data_home: str | os.PathLike[str] | None = None) -
     (Bags(92 sets, 476 vectors, 166 features, dense float64), 47)
     """
     benchmark = find_benchmark(name)
+    name = benchmark.name
     if benchmark.in_package:
         return load_musk1()
     path, command = benchmark_path(name, data_home), fetch_command(name, data_home)
@@ -178,6 +179,7 @@ def fetch_benchmark(
     'musk1.csv.gz'
     """
     benchmark = find_benchmark(name)
+    name = benchmark.name
     if (here := benchmark_path(name, data_home)) is not None:
         load_benchmark(name, data_home)
         return here
@@ -189,9 +191,9 @@ def fetch_benchmark(
 
 
 def find_benchmark(name: str) -> Benchmark:
-    """Return what is known of a benchmark, or raise ValueError with the nearest names."""
-    if name in BENCHMARKS:
-        return BENCHMARKS[name]
+    """Return what is known of a benchmark, however its name is capitalised, or raise with the nearest names."""
+    if (known := str(name).lower()) in BENCHMARKS:
+        return BENCHMARKS[known]
     near = get_close_matches(str(name).lower(), BENCHMARKS)
     nearest = f"; the nearest: {', '.join(near)}" if near else ""
     raise ValueError(f"A benchmark must be one of {', '.join(BENCHMARKS)}. Got {name!r}{nearest}.")
@@ -212,7 +214,9 @@ def data_folder(data_home: str | os.PathLike[str] | None = None) -> Path:
 
 def benchmark_path(name: str, data_home: str | os.PathLike[str] | None = None) -> Path | None:
     """Return the file of a benchmark, if there is one; what is in it is checked only when it is loaded."""
-    if find_benchmark(name).in_package:
+    benchmark = find_benchmark(name)
+    name = benchmark.name
+    if benchmark.in_package:
         return Path(str(files("setrbm.datasets").joinpath(f"data/{name}.csv.gz")))
     folder = data_folder(data_home)
     return next((folder / place for place in _places(name) if (folder / place).is_file()), None)
@@ -262,7 +266,7 @@ def _read_checked(path: Path, benchmark: Benchmark, where: str, cure: str) -> tu
     try:
         bags, y = read_sets(path)
     except ValueError as error:
-        raise ValueError(f"{error} {cure}") from None
+        raise ValueError(f"The file of the benchmark {benchmark.name!r} is damaged. {error} {cure}") from None
     if (other := next((label for label in y.tolist() if label not in (0, 1)), None)) is not None:
         raise ValueError(f"Labels of a benchmark must be 1 and 0. Got {other!r} in {where!r}. {cure}")
     expected = (benchmark.n_sets, benchmark.n_positive, benchmark.n_vectors, benchmark.n_features)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 
-from setrbm.engines.protocol import Engine, LabelledSets, Spec
+from setrbm.engines.protocol import Engine, LabelledSets, Model, Spec
 
 # Engines are imported when first asked for: numba takes longer to load than a model to predict.
 _MODULES = {"reference": "setrbm.engines.reference", "cpu": "setrbm.engines.cpu", "gpu": "setrbm.engines.gpu"}
@@ -16,6 +16,8 @@ _MODULES = {"reference": "setrbm.engines.reference", "cpu": "setrbm.engines.cpu"
 # first use costs seconds, to load torch and to compile; these save as much within some hundred epochs.
 MANY_MODELS = 100
 MANY_ENTRIES, LARGE_BATCH = 5_000_000, 64
+# More hidden units, or more of them times classes, the registers of a program on a graphics processor do not hold.
+MOST_HIDDEN, MOST_OUTER = 256, 2**14
 
 
 def get_engine(name: str) -> Engine:
@@ -33,23 +35,28 @@ def get_engine(name: str) -> Engine:
     return engine
 
 
-def suited_engine(name: str, spec: Spec, n_models: int, sets: Sequence[LabelledSets]) -> Engine:
+def suited_engine(name: str, spec: Spec, models: Sequence[Model], sets: Sequence[LabelledSets]) -> Engine:
     """Return the engine by name; ``"auto"`` is the GPU's where one is here and the training is large enough for it."""
-    if name == "auto" and pays_on_gpu(spec, n_models, sets) and _has_gpu():
+    if name == "auto" and pays_on_gpu(spec, models, sets) and _has_gpu():
         name = "gpu"
     return get_engine(name)
 
 
-def pays_on_gpu(spec: Spec, n_models: int, sets: Sequence[LabelledSets]) -> bool:
+def has_kernels(spec: Spec, model: Model) -> bool:
+    """Return whether there are kernels for models of this kind and size on a graphics processor."""
+    n_hidden, n_classes = model.params.U.shape
+    return spec.unit == "set" and n_hidden <= MOST_HIDDEN and n_hidden * n_classes <= MOST_OUTER
+
+
+def pays_on_gpu(spec: Spec, models: Sequence[Model], sets: Sequence[LabelledSets]) -> bool:
     """Return whether a graphics processor would be faster for this training."""
     # In float64 its speed was not measured.
-    if spec.dtype != "float32":
+    if spec.dtype != "float32" or not has_kernels(spec, models[0]):
         return False
     bags = sets[0].bags
     if bags.is_sparse:
-        is_plain = spec.unit == "set" and not spec.generative
-        return is_plain and spec.batch_size >= LARGE_BATCH and bags.X.nnz >= MANY_ENTRIES
-    return spec.unit == "set" and spec.batch_size == 1 and not spec.persistent and n_models >= MANY_MODELS
+        return not spec.generative and spec.batch_size >= LARGE_BATCH and bags.X.nnz >= MANY_ENTRIES
+    return spec.batch_size == 1 and not spec.persistent and len(models) >= MANY_MODELS
 
 
 def _has_gpu() -> bool:

@@ -59,6 +59,10 @@ class LabelledSets:
     first: int = 0
 
 
+class DeviceMemoryWarning(UserWarning):
+    """Said where work is split because the memory of a device does not hold it at once."""
+
+
 class NoDeviceError(RuntimeError):
     """The engine asked for needs a device that is not there."""
 

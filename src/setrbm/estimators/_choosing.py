@@ -285,6 +285,10 @@ def _train_all(parts: list[_Part]) -> None:
         except KeyboardInterrupt:
             if not done:
                 raise
+            warnings.warn(
+                "Training was interrupted before all candidates were begun; the best of the others is kept.",
+                stacklevel=5,
+            )
             break
         done.update(zip(members, trained, strict=True))
         if trained[0].interrupted:

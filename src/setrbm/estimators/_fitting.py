@@ -182,7 +182,7 @@ def train_side_by_side(
         estimator,
         schedule,
         lambda n_jobs, report: train(
-            suited_engine(estimator.engine, spec, len(models), sets),
+            suited_engine(estimator.engine, spec, models, sets),
             spec, models, sets, learned_from, watched, schedule, n_jobs, report, epochs, rivals,
         ),
     )  # fmt: skip

@@ -21,6 +21,7 @@ from sklearn.model_selection import StratifiedKFold
 from setrbm import draws
 from setrbm._types import Integers
 from setrbm.bags import Bags
+from setrbm.engines.protocol import DeviceMemoryWarning
 from setrbm.estimators._fitting import interrupts_raised
 from setrbm.evaluation.results import Fold
 
@@ -75,8 +76,10 @@ def settings_digest(estimator: Any, bags: Bags, y: Any, folds: int, repeats: int
         for name, value in estimator.get_params(deep=True).items()
         if name.rsplit("__", 1)[-1] not in HOW and not hasattr(value, "get_params")
     }
-    data = hashlib.sha256()
-    for array in (bags.offsets, np.asarray(y), bags.X.data if bags.is_sparse else bags.X):
+    data, labels = hashlib.sha256(), np.asarray(y)
+    X = (bags.X.data, bags.X.indices, bags.X.indptr) if bags.is_sparse else (bags.X,)
+    # Objects would give the addresses they happen to have.
+    for array in (bags.offsets, labels.astype(str) if labels.dtype == object else labels, *X):
         data.update(np.ascontiguousarray(array).tobytes())
     whole = [type(estimator).__name__, sorted(values.items(), key=str), data.hexdigest(), folds, repeats, seed]
     return hashlib.sha256(json.dumps(whole, default=str).encode()).hexdigest()[:12]
@@ -144,6 +147,7 @@ def quiet_but_for_interrupts() -> Iterator[None]:
     """Leave out what fits say of single folds; but a fit that Ctrl-C cut short is none, and ends the run."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
+        warnings.simplefilter("default", DeviceMemoryWarning)
         with interrupts_raised():
             yield
 

@@ -78,8 +78,10 @@ def title(dataset: str) -> str:
 
 def caption(table: Table1, marking: Marking) -> str:
     """Return what the marks and the numbers of a table mean."""
+    spread = " ± standard deviation of the repetitions' means" if table.repeats > 1 else ""
+    shortcut = f"{table.shortcut} " if table.shortcut else ""
     return (
-        f"Accuracy in per cent, mean of {table.n_folds} folds ± standard deviation of the repetitions' means. Bold: "
+        f"{shortcut}Accuracy in per cent, mean of {table.n_folds} folds{spread}. Bold: "
         f"not significantly worse than the best of the data set at 5 % ({MARKS[marking]}). A cell without all its "
         "folds shows how many it has and is neither averaged nor compared."
     )

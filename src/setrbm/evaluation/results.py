@@ -73,7 +73,10 @@ def read(path: Path) -> list[Fold]:
     """
     if not path.exists():
         return []
-    text = path.read_text(encoding="utf-8")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} must be a results file in UTF-8. Got something else.") from None
     text = text[: text.rfind("\n") + 1]
     lines = list(csv.reader(io.StringIO(text)))
     if not lines:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from threading import Event, Lock
 from typing import Any
@@ -21,7 +16,6 @@ import joblib
 import numpy as np
 
 from setrbm import training
-from setrbm._version import __version__
 from setrbm.bags import Bags
 from setrbm.estimators._fitting import progress_report
 from setrbm.evaluation import results
@@ -36,6 +30,7 @@ from setrbm.evaluation.protocol import (
     system_seed,
 )
 from setrbm.evaluation.results import Fold
+from setrbm.evaluation.runs import Record
 from setrbm.evaluation.systems import System
 
 # Where a GPU trains all folds of a task at once: at the end of one few models are left, and the next fills it up.
@@ -138,10 +133,22 @@ class _Task:
 Tell = Callable[[_Task, training.Progress], None]
 
 
-def run(plan: Plan, path: Path, report: Callable[[Progress], None] | None = None) -> Outcome:
+def run(
+    plan: Plan, path: Path, report: Callable[[Progress], None] | None = None, record: Record | None = None
+) -> Outcome:
     """Do every fold that the results file does not hold yet, and add each to it as it is finished.
 
     Ctrl-C is raised as always; what is finished stays, and the next run goes on from there.
+
+    Parameters
+    ----------
+    plan : Plan
+    path : Path
+        The results file; begun where it does not exist.
+    report : callable, optional
+        Told after every fold, and of the epochs of folds that are trained at once.
+    record : Record, optional
+        Where to write down how the results were made.
     """
     begin, outcome = time.perf_counter(), Outcome([])
     pairs = [(system.name, dataset) for dataset in plan.datasets for system in plan.systems]
@@ -162,22 +169,36 @@ def run(plan: Plan, path: Path, report: Callable[[Progress], None] | None = None
             for other in plan.others:
                 if (other.name, dataset) in there:
                     _task(plan, other, dataset, data, known, path)
-        writer, clock = results.Writer(path), _Clock(tasks, plan.n_jobs)
-        show = _by_one_thread_at_a_time(report)
-        for task, done in _finished(tasks, lambda task, epoch: show(clock.progress(task, epoch))):
-            if isinstance(done, Failure):
-                outcome.failures.append(done)
-            else:
-                writer.add([done])
-                outcome.n_done += 1
-            clock.note(task, done)
-            show(clock.progress(task))
+        _do(tasks, plan, results.Writer(path), outcome, report, record)
         rows = results.read(path)
         results.write(path, rows)
     names = {system.name for system in plan.systems}
     outcome.rows = [row for row in sorted(rows) if row.system in names and row.dataset in plan.datasets]
     outcome.seconds = time.perf_counter() - begin
     return outcome
+
+
+def _do(
+    tasks: list[_Task], plan: Plan, writer: results.Writer, outcome: Outcome,
+    report: Callable[[Progress], None] | None, record: Record | None,
+) -> None:  # fmt: skip
+    """Do the folds of all tasks and write down each as it is finished."""
+    clock, show, finished = _Clock(tasks, plan.n_jobs), _by_one_thread_at_a_time(report), False
+    try:
+        for task, done in _finished(tasks, lambda task, epoch: show(clock.progress(task, epoch))):
+            if isinstance(done, Failure):
+                outcome.failures.append(done)
+            else:
+                writer.add([done])
+                outcome.n_done += 1
+                if record is not None:
+                    record.note(done)
+            clock.note(task, done)
+            show(clock.progress(task))
+        finished = True
+    finally:
+        if record is not None:
+            record.close(finished)
 
 
 def _task(
@@ -199,7 +220,8 @@ def _task(
         elif row.settings != digest:
             raise ValueError(
                 f"{path} must hold results of the same settings, data and splits. Got others for {system.name} on "
-                f"{dataset}. Write to another folder, or delete that file's lines to make them anew."
+                f"{dataset}: --quick, --folds, --repeats and the version of setrbm must be the same for all rows of a "
+                "table. Write to another folder, or delete those lines to make them anew."
             )
     return _Task(trial, system, open_splits, plan)
 
@@ -325,41 +347,3 @@ class _Clock:
             side_by_side = TASKS_AT_ONCE if task.at_once else self.n_jobs
             left += (len(task.splits) - len(known)) * each / side_by_side
         return left
-
-
-def add_run(path: Path, plan: Plan, command: str, seconds: float) -> None:
-    """Write down beside the results how and where they were made."""
-    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-    entry = {
-        "command": command,
-        "machine": machine(plan.engine),
-        "versions": {"setrbm": __version__, "python": platform.python_version()} | _versions(plan.engine),
-        "seconds": round(seconds, 1),
-        "started": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "systems": [system.name for system in plan.systems],
-        "datasets": list(plan.datasets),
-        "engine": plan.engine,
-    }
-    new = path.with_name(path.name + ".new")
-    new.write_text(json.dumps([*known, entry], indent=1) + "\n", encoding="utf-8")
-    new.replace(path)
-
-
-def machine(engine: str) -> str:
-    """Say what the work is done on."""
-    words = f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}"
-    if engine != "gpu":
-        return words
-    from setrbm.engines.gpu import device_name
-
-    return f"{device_name()}, {words}"
-
-
-def _versions(engine: str) -> dict[str, str]:
-    found = {}
-    for package in ("numpy", "scipy", "scikit-learn", "numba", "torch", "triton", "torchmil"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found

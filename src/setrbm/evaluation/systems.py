@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib.util import find_spec
 from typing import Any
 
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
@@ -43,6 +44,8 @@ class System:
         Roughly how many times as long as ClassSetRBM XOR* it takes, for the first guess of the time left.
     library : str
         What does the arithmetic, where it is not one of our engines.
+    needs, extra : tuple of str, str
+        Packages that an installation may lack, and the extra that brings them.
     """
 
     name: str
@@ -50,6 +53,14 @@ class System:
     side_by_side: bool = False
     cost: float = 1.0
     library: str = ""
+    needs: tuple[str, ...] = ()
+    extra: str = ""
+
+    def missing(self) -> str:
+        """Say what must be installed before this can be run; nothing if all is there."""
+        if all(find_spec(package) for package in self.needs):
+            return ""
+        return f"{self.name} needs {' and '.join(self.needs)}: pip install 'setrbm[{self.extra}]'"
 
 
 def _class_set_rbm(constraint: str, pooling: str, hybrid: bool) -> Callable[[int, bool, str, int], Any]:
@@ -133,7 +144,14 @@ def _rows() -> list[System]:
         System("SVM-miGraph2", _set_svc("migraph2"), cost=1.0, library="scikit-learn"),
         System("SVM-max", _set_svc("max"), cost=0.3, library="scikit-learn"),
         System("Pooled SVM", _pooled_svm, cost=0.1, library="scikit-learn"),
-        System("Gated attention", _gated_attention, cost=5.0, library="torchmil"),
+        System(
+            "Gated attention",
+            _gated_attention,
+            cost=5.0,
+            library="torchmil",
+            needs=("torch", "torchmil"),
+            extra="peers",
+        ),
         System("ClassSetRBMCV", _ours, True, 1.0),
     ]
     return rows
@@ -149,6 +167,6 @@ def find_system(name: str) -> System:
     known = {one.lower(): one for one in SYSTEMS}
     if name.lower() not in known:
         near = [known[one] for one in get_close_matches(name.lower(), known, n=3)]
-        hint = f"The nearest: {', '.join(near)}." if near else f"There are: {', '.join(ALL)}."
-        raise ValueError(f"The model must be a row of the table. Got {name!r}. {hint}")
+        hint = f"The nearest: {', '.join(near)}. " if near else ""
+        raise ValueError(f"The model must be a row of the table. Got {name!r}. {hint}All: {', '.join(ALL)}.")
     return SYSTEMS[known[name.lower()]]

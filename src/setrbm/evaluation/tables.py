@@ -64,17 +64,21 @@ class Table1:
         Of the paper's data sets; systems the paper does not have are added below its own, by name.
     repeats, folds : int
         How many there must be for a cell to count; the paper's numbers unless given.
+    quick : bool
+        Whether systems chose from little and were trained shortly.
 
     Attributes
     ----------
     systems, datasets : tuple of str
+    rows : list of Fold
     cells : dict of (system, dataset) to Cell
         Every pair has one, with or without results.
     """
 
-    def __init__(self, rows: Iterable[Fold], repeats: int = REPEATS, folds: int = FOLDS) -> None:
+    def __init__(self, rows: Iterable[Fold], repeats: int = REPEATS, folds: int = FOLDS, quick: bool = False) -> None:
         rows = sorted(rows)
         _check(rows, repeats, folds)
+        self.rows, self.repeats, self.folds, self.quick = rows, repeats, folds, quick
         self.datasets = DATASETS
         self.systems = (*SYSTEMS, *sorted({row.system for row in rows} - set(SYSTEMS)))
         self.n_folds = repeats * folds
@@ -86,6 +90,14 @@ class Table1:
             for system in self.systems
             for dataset in self.datasets
         }
+
+    @property
+    def shortcut(self) -> str:
+        """What makes this less than the paper's protocol; nothing where it is that."""
+        if not self.quick and (self.repeats, self.folds) == (REPEATS, FOLDS):
+            return ""
+        cut = f"{self.repeats} x {self.folds} folds instead of {REPEATS} x {FOLDS}"
+        return f"No reproduction: {cut}" + (", with few settings and short training." if self.quick else ".")
 
     def mean(self, system: str, dataset: str) -> float | None:
         """Return our mean; None unless the cell is complete."""
@@ -143,11 +155,10 @@ class Table1:
             if system == best or tests[system].p >= 1 - LEVEL or tests[system].difference >= -SAME
         ]
 
-    def below_paper(self, points: float) -> list[tuple[str, str]]:
-        """Return the (system, dataset) whose mean is more than ``points`` below the paper's figure."""
-        return [
-            key for key, cell in self.cells.items() if cell.against_paper and cell.against_paper.difference < -points
-        ]
+    def far_from_paper(self, points: float, sign: int) -> list[tuple[str, str]]:
+        """Return the (system, dataset) whose mean is more than ``points`` above (sign 1) or below (-1) the paper's."""
+        compared = {key: cell.against_paper for key, cell in self.cells.items()}
+        return [key for key, test in compared.items() if test and sign * test.difference > points]
 
     def ranked(self) -> list[str]:
         """Return the systems that are complete on every data set: only they can be ranked together."""

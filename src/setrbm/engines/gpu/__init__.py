@@ -28,11 +28,23 @@ from setrbm.engines.gpu.many import ManyModels, free_bytes
 from setrbm.engines.gpu.packed import Letters, PackedModel
 from setrbm.engines.gpu.sparse import SparseModel
 from setrbm.engines.gpu.store import HostStore, Store, entries_of, place
-from setrbm.engines.protocol import LabelledSets, Model, NoDeviceError, Session, Spec, check_models
+from setrbm.engines.protocol import (
+    DeviceMemoryWarning,
+    LabelledSets,
+    Model,
+    NoDeviceError,
+    Session,
+    Spec,
+    check_models,
+)
 
 Placed = Store | HostStore
-# How often values are on the device: sparse ones while an epoch is dealt out, dense ones joined to one matrix.
-COPIES, DENSE_COPIES = 4, 2
+# How often sparse values are on the device while an epoch is dealt out.
+COPIES = 4
+FULL = (
+    "The sets and models must fit the memory of the device. It is full: train fewer models at once, use dtype float32, "
+    "or engine='cpu'."
+)
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
@@ -61,11 +73,11 @@ class GpuSession:
             self._part_company(self._side_by_side)
         if self._side_by_side is not None or self._alone is not None:
             return
-        has_kernels = find_spec("triton") is not None
-        if has_kernels and all_on_device and many.fits(self.spec, self.models[0], _on_device(stores)):
+        has_triton = find_spec("triton") is not None
+        if has_triton and all_on_device and many.fits(self.spec, self.models[0], _on_device(stores)):
             self._side_by_side = ManyModels(self.spec, self.models, self.dtype, self.device)
             return
-        by_kernels = has_kernels and sparse.fits(self.spec, len(self.models[0].params.c), stores)
+        by_kernels = has_triton and sparse.fits(self.spec, self.models[0], stores)
         kind = SparseModel if by_kernels else PackedModel
         self._alone = [kind(self.spec, model, self.dtype, self.device) for model in self.models]
 
@@ -133,6 +145,13 @@ class GpuSession:
             return [((model.best if remembered else None) or model.now).params() for model in self._alone]
 
 
+def _bytes_of(sets: LabelledSets, entries: int, itemsize: int) -> int:
+    """Return what sets take on the device: as they are, and dense ones once more in whole blocks of features."""
+    if sets.bags.is_sparse:
+        return entries * COPIES * (itemsize + 8)
+    return sets.bags.n_vectors * itemsize * (sets.bags.shape[1] + many.in_blocks(sets.bags.shape[1])[1])
+
+
 def _run(model: PackedModel, epoch: int, store: Store, order: Integers) -> float:
     return model.run(store, order, epoch)
 
@@ -150,33 +169,28 @@ class GpuEngine:
 
     def __init__(self, device: str = "cuda") -> None:
         self.device = device
-        self._told = False
 
     def place(self, sets: LabelledSets, spec: Spec) -> Placed:
         """Copy the sets to the device, or, where they do not fit, keep them ready to be copied in pieces."""
-        self._check_device()
+        self.check_device()
         dtype, entries = DTYPES[spec.dtype], int(entries_of(sets).sum())
-        n_bytes = entries * (COPIES * (dtype.itemsize + 8) if sets.bags.is_sparse else DENSE_COPIES * dtype.itemsize)
-        room = many.SHARE * free_bytes(self.device)
-        if n_bytes > room:
-            self._tell(n_bytes)
-            return HostStore(sets, dtype, self.device, max(int(entries * room / n_bytes / 3), 1))
-        with faults_explained():
-            return place(sets, dtype, self.device)
-
-    def _tell(self, n_bytes: int) -> None:
-        if not self._told:
-            self._told = True
-            warnings.warn(
-                f"These sets would take {n_bytes / 2**30:.1f} GiB of the device, which has not so much "
-                "free. They are copied to it piece by piece while it works.",
-                stacklevel=2,
-            )
+        with faults_explained(), many.MEMORY:
+            n_bytes, room = _bytes_of(sets, entries, dtype.itemsize), many.SHARE * free_bytes(self.device)
+            if n_bytes <= room:
+                return place(sets, dtype, self.device)
+        warnings.warn(
+            f"These sets would take {n_bytes / 2**30:.1f} GiB of the device, which has not so much free. They are "
+            "copied to it piece by piece while it works.",
+            DeviceMemoryWarning,
+            stacklevel=2,
+        )
+        return HostStore(sets, dtype, self.device, max(int(entries * room / n_bytes / 3), 1))
 
     def begin(self, spec: Spec, models: Sequence[Model], n_jobs: int) -> Session:
         """Start training these models side by side."""
-        self._check_device()
-        return GpuSession(spec, models, self.device)
+        self.check_device()
+        with faults_explained():
+            return GpuSession(spec, models, self.device)
 
     def forward(self, params: Params, bags: Bags, spec: Spec, n_jobs: int) -> tuple[Array, Array]:
         """Return the pooled activations and the free energies."""
@@ -194,7 +208,8 @@ class GpuEngine:
         pools, energies = zip(*parts, strict=True)
         return np.concatenate(pools), np.concatenate(energies)
 
-    def _check_device(self) -> None:
+    def check_device(self) -> None:
+        """Refuse to begin where there is no graphics processor."""
         if self.device == "cuda" and not torch.cuda.is_available():
             raise NoDeviceError(
                 "engine='gpu' must have a graphics processor that torch can use. Got none: torch.cuda.is_available() "
@@ -208,13 +223,13 @@ def faults_explained() -> Iterator[None]:
     try:
         yield
     except torch.OutOfMemoryError as fault:
-        raise MemoryError(
-            "The sets and models must fit the memory of the device. It is full: train fewer models at once, use "
-            f"dtype float32, or engine='cpu'. ({_first_line(fault)})"
-        ) from fault
+        raise MemoryError(f"{FULL} ({_first_line(fault)})") from fault
     except RuntimeError as fault:
-        if "CUDA error" not in str(fault) and "HIP error" not in str(fault):
+        # Torch writes "CUDA error", Triton "[CUDA]".
+        if not any(mark in str(fault) for mark in ("CUDA error", "HIP error", "[CUDA]", "[HIP]")):
             raise
+        if "out of memory" in str(fault):
+            raise MemoryError(f"{FULL} ({_first_line(fault)})") from fault
         raise RuntimeError(
             "The device failed in the middle of the work; what was finished before is kept. Start a new process: this "
             f"one cannot use the device any more. ({_first_line(fault)})"

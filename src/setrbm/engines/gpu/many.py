@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import is_
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,10 @@ import torch
 
 from setrbm._types import Array, Floats, Integers, Mask
 from setrbm.energy import Params
+from setrbm.engines import has_kernels
 from setrbm.engines.gpu.store import DenseRows, Store, joined
-from setrbm.engines.protocol import LARGEST, Model, Spec
+from setrbm.engines.protocol import LARGEST, DeviceMemoryWarning, Model, Spec
 
-# More hidden units do not fit the registers of one program.
-MOST_HIDDEN = 256
 # Features that are worked on together.
 BLOCK = 32
 # Vectors that are worked on together.
@@ -28,20 +28,26 @@ WARPS = 4
 STAGES = 2
 # The share of the free memory that buffers may take.
 SHARE = 0.8
+# Held from looking how much memory is free until it is taken: threads must not share out the same.
+MEMORY = Lock()
 
 
 def fits(spec: Spec, model: Model, stores: Sequence[Store]) -> bool:
     """Return whether these models can be trained this way."""
-    if spec.unit != "set" or spec.batch_size != 1 or spec.persistent:
+    if not has_kernels(spec, model) or spec.batch_size != 1 or spec.persistent:
         return False
-    if not all(isinstance(store.rows, DenseRows) for store in stores):
-        return False
-    return len(model.params.c) <= MOST_HIDDEN
+    return all(isinstance(store.rows, DenseRows) for store in stores)
 
 
 def padded(n: int, least: int = 16) -> int:
     """Return the next power of two."""
     return max(least, 1 << (n - 1).bit_length())
+
+
+def in_blocks(n_features: int) -> tuple[int, int]:
+    """Return the size of a block of features, and how many features whole blocks hold."""
+    block = min(BLOCK, padded(n_features))
+    return block, -(-n_features // block) * block
 
 
 @dataclass(frozen=True)
@@ -108,7 +114,7 @@ class ManyModels:
             distinct = {id(store): store for store in stores}
             whole, firsts = joined(list(distinct.values()), self._padded()["FP"])
             at = dict(zip(distinct, firsts.tolist(), strict=True))
-            self._known = (stores, whole, np.array([at[id(store)] for store in stores]))
+            self._known = (tuple(stores), whole, np.array([at[id(store)] for store in stores]))
         return self._known[1], self._known[2]
 
     def _lists(self, kind: str, lists: Sequence[Integers], store: Store, firsts: Integers) -> _Lists:
@@ -137,8 +143,8 @@ class ManyModels:
 
     def _padded(self) -> dict[str, int]:
         n_hidden, n_features, n_classes = self.shape
-        block = min(BLOCK, padded(n_features))
-        return {"HP": padded(n_hidden), "FP": -(-n_features // block) * block, "CP": padded(n_classes, 2), "B": block}
+        block, whole = in_blocks(n_features)
+        return {"HP": padded(n_hidden), "FP": whole, "CP": padded(n_classes, 2), "B": block}
 
     def _launches(self, active: Integers, largest: int) -> list[Integers]:
         """Part the active models so that the buffers of each part fit the memory."""
@@ -148,6 +154,7 @@ class ManyModels:
             self._told = True
             warnings.warn(
                 f"{len(active)} models do not fit the memory of the device at once; they are trained in {parts} parts.",
+                DeviceMemoryWarning,
                 stacklevel=2,
             )
         return np.array_split(active, parts) if parts else []
@@ -157,14 +164,17 @@ class ManyModels:
         if largest <= self._room:
             return
         self._buffers.clear()
+        self._room = 0
         shape, generative = self._padded(), self.spec.generative
         activations = shape["HP"] if generative or self.spec.pooling == "soft" else 0
         widths = [activations, shape["HP"] * generative, shape["FP"] * generative]
         n_bytes = max(largest * sum(widths) * self.dtype.itemsize, 1)
-        self._room, self._at_once = largest, min(max(int(SHARE * free_bytes(self.device) / n_bytes), 1), self.n_models)
-        for width in widths:
-            numbers = max(self._at_once * largest * width, 1)
-            self._buffers.append(torch.empty(numbers, dtype=self.dtype, device=self.device))
+        with MEMORY:
+            self._at_once = min(max(int(SHARE * free_bytes(self.device) / n_bytes), 1), self.n_models)
+            for width in widths:
+                numbers = max(self._at_once * largest * width, 1)
+                self._buffers.append(torch.empty(numbers, dtype=self.dtype, device=self.device))
+        self._room = largest
 
     def _settings(self) -> dict[str, Any]:
         """Return what both kernels are compiled for."""

@@ -14,18 +14,19 @@ import numpy as np
 import torch
 
 from setrbm._types import Integers
-from setrbm.engines.gpu.many import MOST_HIDDEN, TILE, padded
+from setrbm.engines import has_kernels
+from setrbm.engines.gpu.many import TILE, padded
 from setrbm.engines.gpu.packed import PackedModel
 from setrbm.engines.gpu.store import MOST_PLACES, HostStore, SparseRows, Store, ends_of, spans
-from setrbm.engines.protocol import Spec
+from setrbm.engines.protocol import Model, Spec
 
 # Entries that are worked on together.
 ENTRIES = 16
 
 
-def fits(spec: Spec, n_hidden: int, stores: Sequence[Store | HostStore]) -> bool:
+def fits(spec: Spec, model: Model, stores: Sequence[Store | HostStore]) -> bool:
     """Return whether models can be trained this way on these sets."""
-    if spec.unit != "set" or spec.generative or n_hidden > MOST_HIDDEN:
+    if not has_kernels(spec, model) or spec.generative:
         return False
     return all(_fits(spec, store) for store in stores)
 

@@ -28,7 +28,7 @@ def vector_activations(Wt, c, values, columns, starts, rows, A, n_hidden, HP: tl
         value = tl.load(values + first + e, mask=e < n, other=0.0)
         inside = (e < n)[:, None] & in_j[None, :]
         a += tl.sum(value[:, None] * tl.load(Wt + column[:, None] * n_hidden + j[None, :], mask=inside, other=0.0), 0)
-    tl.store(A + p * HP + j, a)
+    tl.store(A + p.to(tl.int64) * HP + j, a)
 
 
 @triton.jit
@@ -84,8 +84,9 @@ def set_steps(
         coefficient = tl.where(here & in_j[None, :], moved[None, :] * slope, 0.0)
         total += tl.sum(coefficient, axis=0)
         tl.store(at, coefficient, mask=here)
-    tl.store(parts + (k * (CP + 1) + y[None, :]) * HP + j[:, None], part)
-    tl.store(parts + (k * (CP + 1) + CP) * HP + j, total)
+    own = parts + k.to(tl.int64) * (CP + 1) * HP
+    tl.store(own + y[None, :] * HP + j[:, None], part)
+    tl.store(own + CP * HP + j, total)
     tl.store(deltas + k * CP + y, delta)
     tl.store(losses + k, -tl.sum(tl.where(is_label, log_p, 0.0), axis=0))
 
@@ -105,7 +106,7 @@ def feature_steps(Wt, A, starts, places, values, shrink, n_hidden, HP: tl.conste
         e = begin + tl.arange(0, E)
         place = tl.load(places + first + e, mask=e < n, other=0)
         value = tl.load(values + first + e, mask=e < n, other=0.0)
-        coefficient = tl.load(A + place[:, None] * HP + j[None, :], mask=(e < n)[:, None], other=0.0)
+        coefficient = tl.load(A + place.to(tl.int64)[:, None] * HP + j[None, :], mask=(e < n)[:, None], other=0.0)
         total += tl.sum(value[:, None] * coefficient, axis=0)
     tl.store(at, w * shrink - total, mask=in_j)
 
@@ -123,7 +124,7 @@ def outer_steps(
     told = tl.zeros([T], U.dtype.element_ty)
     for begin in range(0, n, T):
         k = begin + tl.arange(0, T)
-        at = source + k[:, None] * (CP + 1) * HP + j[None, :]
+        at = source + k.to(tl.int64)[:, None] * (CP + 1) * HP + j[None, :]
         total += tl.sum(tl.load(at, mask=(k < n)[:, None], other=0.0), axis=0)
         told += tl.load(deltas + k * CP + tl.minimum(y, CP - 1), mask=k < n, other=0.0)
     if y < n_classes:

@@ -186,7 +186,9 @@ def _beside(device: Any) -> Iterator[None]:
 
 def _placed(sets: LabelledSets, dtype: Any, device: Any, numbers: Integers) -> Store:
     def tensor(array: Any, kind: Any) -> torch.Tensor:
-        whole = torch.from_numpy(np.ascontiguousarray(array))
+        # Torch warns of arrays it could write to by mistake, such as those of a mapped file.
+        array = np.require(array, requirements=["C", "W"])
+        whole = torch.from_numpy(array)
         # The narrower of the two kinds travels.
         return (whole.to(device) if whole.dtype.itemsize < kind.itemsize else whole.to(kind)).to(device, kind)
 
