@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import csv
 import dataclasses
+import importlib.util
 import json
 import re
 import shlex
@@ -642,6 +643,62 @@ def test_reproduce_names_the_nearest_rows_and_data_sets(tmp_path):
         assert result.exit_code in (1, 2)
         assert message in result.stderr
     assert not (tmp_path / "out" / "table1.csv").exists()
+
+
+def test_what_is_missing_is_told_before_any_work(tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    result = run("reproduce", "table1", "-o", out, "--data-home", tmp_path, "-m", "SVM-max")
+    assert result.exit_code == 2
+    assert "These data sets are not in the data folder: musk2, elephant, fox, tiger." in result.stderr
+    assert "--fetch fox --from FOLDER_OR_ADDRESS" in result.stderr
+    assert "Or do without: -d musk1." in result.stderr
+    monkeypatch.setattr(
+        "setrbm.evaluation.systems.find_spec",
+        lambda name: None if name == "torchmil" else importlib.util.find_spec(name),
+    )
+    result = reproduce(out, "-m", "Gated attention")
+    assert result.exit_code == 2
+    assert "Gated attention needs torch and torchmil: pip install 'setrbm[peers]'." in result.stderr
+    monkeypatch.setattr("setrbm.evaluation.systems.ALL", ("SVM-max", "Gated attention"))
+    result = reproduce(out)
+    assert result.exit_code == 0, result.stderr
+    assert "Left out: Gated attention needs torch and torchmil" in result.stderr
+    assert {row.system for row in read_results(out / "table1.csv")} == {"SVM-max"}
+
+
+def test_without_a_gpu_it_is_said_before_any_work(tmp_path):
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("there is a graphics processor here")
+    out = tmp_path / "out"
+    result = reproduce(out, "--engine", "gpu", "-m", "SVM-max", "-m", "ClassSetRBM XOR")
+    assert result.exit_code == 1
+    assert "must have a graphics processor that torch can use. Got none" in result.stderr
+    assert not out.exists()
+    assert reproduce(out, "--engine", "gpu", "-m", "SVM-max").exit_code == 0
+
+
+def test_the_page_alone_is_written_from_what_is_there(tmp_path):
+    out, docs = tmp_path / "out", tmp_path / "docs"
+    (tmp_path / "file").touch()
+    assert "must go to a folder. Got the file" in run("reproduce", "page", "-o", tmp_path / "file").stderr
+    empty = run("reproduce", "page", "-o", out)
+    assert empty.exit_code == 2
+    assert "There must be results to show." in empty.stderr
+    assert reproduce(out, "-m", "SVM-max").exit_code == 0
+    before = (out / "table1.csv").read_bytes()
+    result = run("reproduce", "page", "--quick", "--folds", 3, "-o", out, "--report", docs)
+    assert result.exit_code == 0, result.stderr
+    assert "No reproduction: 1 x 3 folds instead of 5 x 10, with few settings and short training." in result.stdout
+    assert (docs / "reproduction.md").read_text() == (out / "reproduction.md").read_text()
+    assert (out / "table1.csv").read_bytes() == before
+
+
+def test_results_that_are_no_text_are_refused_by_name(tmp_path):
+    (tmp_path / "table1.csv").write_bytes(b"\xbd\xff\x00")
+    result = reproduce(tmp_path, "-m", "SVM-max")
+    assert result.exit_code == 1
+    assert "table1.csv must be a results file in UTF-8. Got something else." in result.stderr
 
 
 def test_reproduce_refuses_results_of_another_version(tmp_path):

@@ -73,7 +73,7 @@ def test_models_side_by_side_equal_reference_over_whole_training_runs(constraint
 def test_one_model_equals_reference_over_whole_training_runs(
     constraint, pooling, objective, is_sparse, batch_size, monkeypatch
 ):
-    monkeypatch.setattr(gpu.many, "MOST_HIDDEN", 0)
+    monkeypatch.setattr(engines, "MOST_HIDDEN", 0)
     spec = Spec(constraint, pooling, batch_size=batch_size, **GENERATIVE[objective])
     session = assert_same(spec, make_models(1)[:1], [make_sets(0, is_sparse, first=7)])
     assert session._alone is not None
@@ -174,16 +174,16 @@ def test_sets_that_do_not_fit_are_copied_in_pieces_with_the_same_answers(is_spar
     monkeypatch.setattr(gpu.HostStore, "_piece", lambda self, which: seen.append(len(which)) or piece_of(self, which))
     monkeypatch.setattr(gpu, "free_bytes", lambda device: 600.0)
     engine = gpu.GpuEngine(ENGINE.device)
-    with pytest.warns(
-        DeviceMemoryWarning, match="of the device, which has not so much free. They are copied to it piece by"
-    ):
+    told = "of the device, which has not so much free. They are copied to it piece by"
+    with pytest.warns(DeviceMemoryWarning, match=told):
         fast, session = train(engine, spec, models, sets)
     slow, _ = train(get_engine("reference"), spec, models, sets)
     for one, other in zip(slow, fast, strict=True):
         np.testing.assert_allclose(other, one, rtol=0, atol=1e-9)
     assert session._alone is not None
     assert len(seen) > 4
-    pool, energies = engine.forward(models[0].params, sets[0].bags, spec, 1)
+    with pytest.warns(DeviceMemoryWarning, match=told):
+        pool, energies = engine.forward(models[0].params, sets[0].bags, spec, 1)
     expected = get_engine("reference").forward(models[0].params, sets[0].bags, spec, 1)
     np.testing.assert_allclose(pool, expected[0], rtol=0, atol=1e-12)
     np.testing.assert_allclose(energies, expected[1], rtol=0, atol=1e-12)
@@ -237,7 +237,7 @@ def test_diverged_models_have_an_infinite_loss_and_empty_orders_none():
 
 @pytest.mark.parametrize("most", [0, engines.MOST_HIDDEN])
 def test_remembered_parameters_stay_as_they_were(most, monkeypatch):
-    monkeypatch.setattr(gpu.many, "MOST_HIDDEN", most)
+    monkeypatch.setattr(engines, "MOST_HIDDEN", most)
     models = make_models(0)
     session, placed = ENGINE.begin(Spec(), models, 1), ENGINE.place(make_sets(0), Spec())
     assert (session.params(True)[0].W == models[0].params.W).all()

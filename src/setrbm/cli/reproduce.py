@@ -99,6 +99,9 @@ def reproduce(
     page with tests and pictures is written; "page" does only that, from the results that are there.
     """
     output = output or Path("results-quick" if quick else "results")
+    for folder in (output, report or output):
+        if folder.exists() and not folder.is_dir():
+            raise Refused(f"Results and page must go to a folder. Got the file {str(folder)!r}.")
     if what is What.PAGE:
         _show_and_write(output, report or output, quick, repeats or _usual_repeats(what, quick), folds)
         return
