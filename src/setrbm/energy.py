@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, log_softmax
+from scipy.special import expit
 
 from setrbm._types import Array, Constraint, Integers, Pooling, Visible
 from setrbm.pooling import set_pool
@@ -116,7 +116,10 @@ def free_energy(X: Any, offsets: Integers, params: Params, constraint: Constrain
 
 def log_posterior(F: Array) -> Array:
     """Return log p(y | X) from the free energies."""
-    return np.asarray(log_softmax(-F, axis=1))
+    # Small arrays, many times in training: scipy's log_softmax takes five times as long to begin.
+    with np.errstate(invalid="ignore"):
+        below = -F - (-F).max(axis=1, keepdims=True)
+        return np.asarray(below - np.log(np.exp(below).sum(axis=1, keepdims=True)))
 
 
 def visible_term(X: Any, params: Params, visible: Visible) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -50,6 +49,7 @@ CACHE_LINE = 64
 APART = 128
 # Threads pay only above so many multiplications; starting one costs about as much.
 WORTH_A_THREAD = 1_000_000
+NO_KEYS = np.empty(0, np.uint64)
 
 
 @dataclass(frozen=True)
@@ -225,22 +225,24 @@ def forward_rows(
     values_a_set = len(sets.values) / max(len(sets.offsets) - 1, 1)
     worth = int(len(which) * values_a_set * rules.n_hidden / WORTH_A_THREAD)
     n_parts = max(1, min(4 * n_jobs, worth)) if n_jobs > 1 else 1
-    bounds = np.linspace(0, len(which), n_parts + 1).astype(int)
-
     largest = int(np.diff(sets.offsets)[which].max(initial=1))
 
-    def part(low: int, high: int) -> Callable[[], None]:
-        return lambda: forward_sets(
-            sets, which[low:high], weights, rules, pools[low:high], F[low:high], unit, rooms.of(weights, largest, 1)
-        )
+    def part(low: int, high: int) -> None:
+        room = rooms.of(weights, largest, 1)
+        forward_sets(sets, which[low:high], weights, rules, pools[low:high], F[low:high], unit, room)
 
-    jobs = [part(low, high) for low, high in itertools.pairwise(bounds)]
     if n_parts == 1:
-        jobs[0]()
+        part(0, len(which))
     else:
+        bounds = np.linspace(0, len(which), n_parts + 1).astype(int)
         with ThreadPoolExecutor(n_jobs) as threads:
-            list(threads.map(lambda job: job(), jobs))
+            list(threads.map(part, bounds[:-1], bounds[1:]))
     return pools, F
+
+
+def _rates(spec: Spec, model: Model) -> Rates:
+    number = np.dtype(spec.dtype).type
+    return Rates(number(model.learning_rate), number(model.generative_learning_rate), number(model.shrink(spec)))
 
 
 class CpuSession:
@@ -253,6 +255,8 @@ class CpuSession:
         self.unit = kernel_unit(spec)
         self.weights = [kernel_weights(model.params, spec.dtype) for model in models]
         self.remembered: list[Params | None] = [None] * len(models)
+        self.rates = [_rates(spec, model) for model in models]
+        self.alone = [new_teams(weights, self.rules.n_hidden, 1) for weights in self.weights]
         self.rooms = Rooms()
         self.chains: dict[tuple[int, int], tuple[Chain, npt.NDArray[np.int64]]] = {}
         # Threads go to models where there are several, else to the hidden units of the one.
@@ -264,13 +268,22 @@ class CpuSession:
         everyone = range(len(self.models))
         if self.threads is None:
             return [job(m) for m in everyone]
-        futures = [self.threads.submit(job, m) for m in everyone]
+        done: list[Any] = [None] * len(self.models)
+        left = iter(everyone)
+
+        def take_turns() -> None:
+            for m in left:
+                done[m] = job(m)
+
+        futures = [self.threads.submit(take_turns) for _ in range(min(self.n_jobs, len(done)))]
         try:
-            return [future.result() for future in futures]
-        finally:
-            # After Ctrl-C nothing may still be writing to the parameters.
             for future in futures:
-                future.cancel()
+                future.result()
+            return done
+        finally:
+            # After Ctrl-C nobody takes another turn, and nothing may still be writing to the parameters.
+            for _ in left:
+                pass
             wait(futures)
 
     def run(self, placed: Sequence[Placed], orders: Sequence[Integers], epoch: int) -> Floats:
@@ -281,7 +294,8 @@ class CpuSession:
         if not len(order):
             return float("nan")
         order = np.ascontiguousarray(order, dtype=np.int64)
-        teams = new_teams(self.weights[m], self.rules.n_hidden, self._threads_worth(placed, order))
+        n_threads = self._threads_worth(placed, order)
+        teams = self.alone[m] if n_threads == 1 else new_teams(self.weights[m], self.rules.n_hidden, n_threads)
         losses = [np.empty(len(order), self.spec.dtype) for _ in teams]
         weights = [self.weights[m], *(own_copies(self.weights[m]) for _ in teams[1:])]
         set_keys, chain = self._set_keys(m, placed, epoch), self._chain(m, placed)
@@ -290,7 +304,7 @@ class CpuSession:
         def work(me: int) -> None:
             train(
                 placed.sets, placed.labels, placed.weights, order, self.spec.batch_size, weights[me], self.rules,
-                self._rates(m), set_keys, chain, losses[me], teams[me], self.unit,
+                self.rates[m], set_keys, chain, losses[me], teams[me], self.unit,
                 self.rooms.of(weights[me], largest, most),
             )  # fmt: skip
 
@@ -309,16 +323,11 @@ class CpuSession:
         worth = int(n_values * self.rules.n_hidden / WORTH_A_THREAD)
         return max(1, min(self.n_jobs, int(cpu_count()), worth))
 
-    def _rates(self, m: int) -> Rates:
-        number, model = np.dtype(self.spec.dtype).type, self.models[m]
-        return Rates(
-            number(model.learning_rate), number(model.generative_learning_rate), number(model.shrink(self.spec))
-        )
-
     def _set_keys(self, m: int, placed: Placed, epoch: int) -> npt.NDArray[np.uint64]:
-        """Return the key of every set's chain in this epoch."""
-        numbers = np.arange(len(placed.labels) if self.spec.generative else 0) + placed.first
-        return draws.keys(self.models[m].seed, epoch, numbers)
+        """Return the key of every set's chain in this epoch; none where there is no chain."""
+        if not self.spec.generative:
+            return NO_KEYS
+        return draws.keys(self.models[m].seed, epoch, np.arange(len(placed.labels)) + placed.first)
 
     def _chain(self, m: int, placed: Placed) -> Chain | None:
         """Return the persistent chains of a model over these sets, made at the first visit; None without a chain."""
