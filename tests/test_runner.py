@@ -118,6 +118,10 @@ def test_rows_of_another_kind_of_run_do_not_stand_beside_these(tmp_path):
     with pytest.raises(ValueError, match="Got others for Quick on one: .*Write to another folder"):
         run(plan(system("Whole"), repeats=2, others=[system("Quick")]), path)
     assert path.read_bytes() == before
+    # Nor do rows of the same system on data sets that are not run now.
+    with pytest.raises(ValueError, match="Got others for Quick on one"):
+        run(plan(system("Quick", pause=0.001), datasets=("third",), repeats=1), path)
+    assert path.read_bytes() == before
     alike = run(plan(system("Alike"), repeats=1, others=[system("Quick"), system("Never run")]), path)
     assert {row.system for row in alike.rows} == {"Alike"}
     assert {row.system for row in results.read(path)} == {"Quick", "Alike"}

@@ -161,14 +161,12 @@ def run(
                 f"{path} must hold results of one seed of the splits, {plan.seed}. Got {others[0]}: systems tested on "
                 "other folds cannot be compared. Write to another folder."
             )
-        there = {(row.system, row.dataset) for row in known.values()}
-        tasks = []
-        for dataset in plan.datasets:
-            data = plan.load(dataset)
-            tasks += [_task(plan, system, dataset, data, known, path) for system in plan.systems]
-            for other in plan.others:
-                if (other.name, dataset) in there:
-                    _task(plan, other, dataset, data, known, path)
+        _check_others(plan, known, path)
+        tasks = [
+            _task(plan, system, dataset, data, known, path)
+            for dataset, data in ((name, plan.load(name)) for name in plan.datasets)
+            for system in plan.systems
+        ]
         _do(tasks, plan, results.Writer(path), outcome, report, record)
         rows = results.read(path)
         results.write(path, rows)
@@ -176,6 +174,20 @@ def run(
     outcome.rows = [row for row in sorted(rows) if row.system in names and row.dataset in plan.datasets]
     outcome.seconds = time.perf_counter() - begin
     return outcome
+
+
+def _check_others(plan: Plan, known: dict[Any, Fold], path: Path) -> None:
+    """Refuse a file with rows that this plan does not make, and would make otherwise."""
+    there = {(row.system, row.dataset) for row in known.values()}
+    to_make = {(system.name, dataset) for system in plan.systems for dataset in plan.datasets}
+    for dataset in sorted({dataset for _, dataset in there - to_make}):
+        try:
+            data = plan.load(dataset)
+        except FileNotFoundError:
+            continue
+        for system in (*plan.systems, *plan.others):
+            if (system.name, dataset) in there - to_make:
+                _task(plan, system, dataset, data, known, path)
 
 
 def _do(
