@@ -187,6 +187,19 @@ def test_warnings_are_as_before_when_tasks_were_trained_together(tmp_path):
     assert warnings.filters == before
 
 
+def wait_for(n_folds, path):
+    """Wait until so many folds are kept, but not for ever."""
+    deadline = time.monotonic() + 120
+    while len(results.read(path)) < n_folds and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def kill_after(n_folds, process, path):
+    wait_for(n_folds, path)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
 ENDLESS = """
 import sys; from pathlib import Path
 sys.path.insert(0, {tests!r})
@@ -198,9 +211,7 @@ run(plan(at_once(4), at_once(10**7, "Endless"), repeats=1, engine="gpu"), Path(s
 def test_ctrl_c_ends_tasks_that_are_trained_together_and_keeps_what_is_finished(tmp_path):
     path, code = tmp_path / "table.csv", ENDLESS.format(tests=str(Path(__file__).parent))
     process = subprocess.Popen([sys.executable, "-c", code, str(path)], stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 120
-    while len(results.read(path)) < 10 and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_for(10, path)
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=60)
     assert told.rstrip().endswith("KeyboardInterrupt")
@@ -211,21 +222,22 @@ def test_ctrl_c_ends_tasks_that_are_trained_together_and_keeps_what_is_finished(
 SLOW = """
 import sys; from pathlib import Path
 sys.path.insert(0, {tests!r})
-from test_runner import plan, system, run
-run(plan(system(pause=0.15), repeats=1, n_jobs=2), Path(sys.argv[1]))
+from test_runner import Record, plan, system, run
+record = Record(Path(sys.argv[1]).with_name("runs.json"), "it")
+run(plan(system(pause=0.15), repeats=1, n_jobs=2), Path(sys.argv[1]), None, record)
 """
 
 
 def test_after_kill_9_it_goes_on_and_ends_as_if_nothing_had_been(tmp_path):
     path, code = tmp_path / "table.csv", SLOW.format(tests=str(Path(__file__).parent))
     process = subprocess.Popen([sys.executable, "-c", code, str(path)], start_new_session=True)
-    deadline = time.monotonic() + 120
-    while len(results.read(path)) < 3 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    kill_after(3, process, path)
     killed_with = len(results.read(path))
     assert 3 <= killed_with < 10
+    # What it made until then is on record, but for what the last seconds brought.
+    (entry,) = read_runs(tmp_path / "runs.json")
+    assert 1 <= entry["folds"] <= killed_with
+    assert not entry["finished"]
     rest = run(plan(system(pause=0.15), repeats=1), path)
     assert rest.n_done == 10 - killed_with
     whole = run(plan(system(pause=0.15), repeats=1), tmp_path / "whole.csv")
@@ -249,25 +261,6 @@ def test_how_it_was_made_is_written_beside_the_results(tmp_path):
     assert read_runs(runs)[1]["engine"] == "scikit-learn"
     run(plan(other), path, record=Record(runs, "nothing new"))
     assert len(read_runs(runs)) == 2
-
-
-def test_a_run_that_is_killed_is_on_record_with_what_it_made(tmp_path):
-    path, runs = tmp_path / "table.csv", tmp_path / "runs.json"
-    code = SLOW.format(tests=str(Path(__file__).parent)).replace(
-        "Path(sys.argv[1]))", "Path(sys.argv[1]), None, record)"
-    )
-    code = code.replace(
-        "run(plan", f"from setrbm.evaluation.runs import Record; record = Record(Path({str(runs)!r}), 'it')\nrun(plan"
-    )
-    process = subprocess.Popen([sys.executable, "-c", code, str(path)], start_new_session=True)
-    deadline = time.monotonic() + 120
-    while len(results.read(path)) < 3 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    (entry,) = read_runs(runs)
-    assert entry["folds"] >= 1
-    assert not entry["finished"]
 
 
 def test_a_damaged_record_is_refused_before_any_work(tmp_path):

@@ -31,7 +31,6 @@ def test_a_cell_has_mean_spread_and_the_difference_to_the_paper():
     # 173 of 200 sets; the repetitions have 87 and 86 of 100.
     assert made.summary.mean == pytest.approx(86.5) == made.pooled
     assert made.summary.repeat_spread == pytest.approx(np.sqrt(0.5))
-    assert made.seconds == pytest.approx(2.5)
     assert made.paper == TABLE_1["MLP-maxOut", "fox"] == 55.4
     assert made.against_paper == one_sample_interval(made.scores, 55.4)
     assert made.against_paper.difference == pytest.approx(86.5 - 55.4)

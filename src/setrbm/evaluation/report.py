@@ -412,7 +412,7 @@ def _far_from_paper(table: Table1, remarks: Remarks) -> list[str]:
     below, above = (table.far_from_paper(FAR, sign) for sign in (-1, 1))
     lines = [f"## More than {FAR:g} points from the paper", "", "Below:", ""]
     lines += [f"- {_name(key)}: {_compared(table, key)}. {_remark(remarks, key)}" for key in below] or ["None."]
-    lines += ["", "Above, mostly for the reasons under *What is not as in the paper*:", ""]
+    lines += ["", "Above (see *What is not as in the paper*):", ""]
     lines += [f"- {_name(key)}: {_compared(table, key)}." for key in above] or ["None."]
     others = [key for key in table.cells if key in remarks and key not in below]
     if others:

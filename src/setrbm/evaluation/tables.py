@@ -38,8 +38,6 @@ class Cell:
         None unless the cell is complete: nothing is averaged over a part of the folds.
     pooled : float
         The share of all test sets, over all folds, that were predicted right; NaN unless complete.
-    seconds : float
-        The sum over the folds.
     paper : float or None
         The paper's figure, where it has one.
     against_paper : Comparison or None
@@ -50,7 +48,6 @@ class Cell:
     scores: Mapping[tuple[int, int], float]
     summary: Summary | None
     pooled: float
-    seconds: float
     paper: float | None
     against_paper: Comparison | None
 
@@ -167,12 +164,11 @@ class Table1:
 
 def _cell(rows: list[Fold], paper: float | None, n_folds: int) -> Cell:
     scores = {(row.repeat, row.fold): 100 * row.accuracy for row in rows}
-    seconds = math.fsum(row.seconds for row in rows)
     if len(scores) < n_folds:
-        return Cell(len(scores), scores, None, math.nan, seconds, paper, None)
+        return Cell(len(scores), scores, None, math.nan, paper, None)
     pooled = 100 * sum(row.n_right for row in rows) / sum(row.n_test for row in rows)
     against = None if paper is None else one_sample_interval(scores, paper)
-    return Cell(len(scores), scores, summarise(scores), pooled, seconds, paper, against)
+    return Cell(len(scores), scores, summarise(scores), pooled, paper, against)
 
 
 def _check(rows: list[Fold], repeats: int, folds: int) -> None:
