@@ -1,7 +1,12 @@
 """The engine for graphics processors, here on torch's CPU build: its kernels are interpreted, in float64."""
 
 import os
+import subprocess
+import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,6 +33,9 @@ from setrbm.training import initial_params  # noqa: E402
 from test_engines import GENERATIVE, N_FEATURES, N_HIDDEN, N_SETS, make_models, make_sets  # noqa: E402
 
 ENGINE = gpu.GpuEngine("cuda" if HAS_CUDA else "cpu")
+
+# How far float32 may be from float64 after two epochs, of the largest number of its kind.
+FLOAT32 = 2e-5
 
 
 def train(engine, spec, models, sets, n_epochs=2):
@@ -63,6 +71,51 @@ def test_models_side_by_side_equal_reference_over_whole_training_runs(constraint
     models = [*make_models(1), make_models(2)[0]]
     session = assert_same(spec, models, [first, second, first])
     assert session._side_by_side is not None
+
+
+@pytest.mark.parametrize("objective", ["discriminative", "hybrid"])
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_float32_differs_by_rounding_and_twice_gives_the_same_bits(constraint, pooling, objective):
+    single = Spec(constraint, pooling, dtype="float32", **GENERATIVE[objective])
+    models, sets = make_models(1), [make_sets(0), make_sets(1, first=40)]
+    rounded = [replace(model, params=model.params.astype(np.float32)) for model in models]
+    exact, _ = train(get_engine("reference"), replace(single, dtype="float64"), models, sets)
+    once, _ = train(ENGINE, single, rounded, sets)
+    again, _ = train(ENGINE, single, rounded, sets)
+    for expected, one, other in zip(exact, once, again, strict=True):
+        np.testing.assert_array_equal(one, other)
+        np.testing.assert_allclose(one, expected, rtol=0, atol=FLOAT32 * np.abs(expected).max())
+
+
+def test_kernels_compile_for_a_gpu(tmp_path):
+    """The interpreter takes what the compiler refuses; all variants, single and double, dense and sparse."""
+    script = Path(__file__).with_name("compile_kernels.py")
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    ran = subprocess.run(
+        [sys.executable, script],
+        env=environment | {"TRITON_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert set(ran.stdout.split()) == {
+        "train_epoch", "score_sets", "vector_activations", "set_steps", "feature_steps", "outer_steps"
+    }  # fmt: skip
+
+
+@pytest.mark.skipif(not HAS_CUDA, reason="no graphics processor is here, and Triton's interpreter takes no threads")
+def test_sessions_in_threads_give_what_they_give_one_by_one():
+    def work(seed):
+        sets = make_sets(seed)
+        return train(gpu.ENGINE, Spec("or", "soft", **GENERATIVE["hybrid"]), make_models(seed), [sets] * 2, 50)[0]
+
+    alone = [work(seed) for seed in range(6)]
+    with ThreadPoolExecutor(3) as threads:
+        together = list(threads.map(work, range(6)))
+    for one, other in zip(alone, together, strict=True):
+        for expected, got in zip(one, other, strict=True):
+            np.testing.assert_array_equal(got, expected)
 
 
 @pytest.mark.parametrize("batch_size", [1, 5])

@@ -168,8 +168,8 @@ def _how_made(table: Table1, runs: Sequence[Mapping[str, Any]]) -> list[str]:
     lines += [
         "",
         "Time of all folds together: the median fold's times their number, since single folds met other work on the "
-        "machine. On a GPU all folds of a cell are trained at once, elsewhere each on one core; rows of different "
-        "engines ran on different machines.",
+        "machine. On a GPU all folds of a cell are trained at once and several cells share it: a run takes less than "
+        "its cells together. Elsewhere each fold has one core. Rows of different engines ran on different machines.",
         "",
         f"| | engine | {heads} |",
         "|---|---" + "|---:" * len(table.datasets) + "|",

@@ -34,7 +34,7 @@ from setrbm.evaluation.runs import Record
 from setrbm.evaluation.systems import System
 
 # Where a GPU trains all folds of a task at once: at the end of one few models are left, and the next fills it up.
-TASKS_AT_ONCE = 2
+TASKS_AT_ONCE = 3
 
 Data = Callable[[str], tuple[Bags, Any]]
 

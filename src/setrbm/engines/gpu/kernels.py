@@ -88,18 +88,20 @@ def _parts(x):
 def _product(left, right, sum, dtype: tl.constexpr, COARSE: tl.constexpr = False):
     """Return sum + left right, as exact as float32; COARSE where the leading bits of left are all it has."""
     if dtype == tl.float64:
-        return tl.dot(left, right, acc=sum, input_precision="ieee", out_dtype=dtype)
-    high, low = _parts(right)
-    if COARSE:
-        part = tl.dot(left, low, input_precision="tf32")
-        part = tl.dot(left, high, acc=part, input_precision="tf32")
+        total = tl.dot(left, right, acc=sum, input_precision="ieee", out_dtype=dtype)
     else:
-        left_high, left_low = _parts(left)
-        part = tl.dot(left_low, high, input_precision="tf32")
-        part = tl.dot(left_high, low, acc=part, input_precision="tf32")
-        part = tl.dot(left_high, high, acc=part, input_precision="tf32")
-    # Added here, because tensor cores cut off what they add up, always towards zero.
-    return sum + part
+        high, low = _parts(right)
+        if COARSE:
+            part = tl.dot(left, low, input_precision="tf32")
+        else:
+            left_high, left_low = _parts(left)
+            part = tl.dot(left_low, high, input_precision="tf32")
+            part = tl.dot(left_high, low, acc=part, input_precision="tf32")
+            left = left_high
+        part = tl.dot(left, high, acc=part, input_precision="tf32")
+        # Added here, because tensor cores cut off what they add up, always towards zero.
+        total = sum + part
+    return total
 
 
 @triton.jit

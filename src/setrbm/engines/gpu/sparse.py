@@ -6,7 +6,7 @@ their order: then those of one feature in one batch stand together, and no step 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -15,13 +15,14 @@ import torch
 
 from setrbm._types import Integers
 from setrbm.engines import has_kernels
+from setrbm.engines.gpu.graphs import repeat
 from setrbm.engines.gpu.many import TILE, padded
 from setrbm.engines.gpu.packed import PackedModel
 from setrbm.engines.gpu.store import MOST_PLACES, HostStore, SparseRows, Store, ends_of, spans
 from setrbm.engines.protocol import Model, Spec
 
-# Entries that are worked on together.
-ENTRIES = 16
+# Entries that are worked on together, of a vector and of a feature.
+OF_A_VECTOR, OF_A_FEATURE = 16, 128
 
 
 def fits(spec: Spec, model: Model, stores: Sequence[Store | HostStore]) -> bool:
@@ -118,39 +119,44 @@ class SparseModel(PackedModel):
             self._entries = (store, _ByFeature.of(cast(SparseRows, store.rows)))
         dealt = _dealt(store, self._entries[1], order, self.spec.batch_size)
         losses = torch.empty(len(order), dtype=self.now.c.dtype, device=self.device)
-        for batch in range(-(-len(order) // self.spec.batch_size)):
-            self._kernel_step(store, dealt, batch, losses)
+        repeat(self._launches(store, dealt, losses), -(-len(order) // self.spec.batch_size), self.device)
         weights = store.weights[dealt.order]
         mean = (losses * weights).sum() / weights.sum()
         return float(torch.where(self.now.in_bounds(), mean, torch.inf))
 
-    def _kernel_step(self, store: Store, epoch: _Epoch, batch: int, losses: torch.Tensor) -> None:
+    def _launches(self, store: Store, epoch: _Epoch, losses: torch.Tensor) -> Callable[[], None]:
+        """Return what does the next step of an epoch, always by the same launches."""
         from setrbm.engines.gpu import sparse_kernels as kernels
 
         stored = cast(SparseRows, store.rows)
-        p, size = self.now, self.spec.batch_size
+        p, size, n_sets = self.now, self.spec.batch_size, len(epoch.order)
         n_features, n_hidden = p.Wt.shape
         n_classes = len(p.d)
-        first, last = batch * size, min((batch + 1) * size, len(epoch.order))
-        n, from_row, to_row = last - first, int(epoch.host_ends[first]), int(epoch.host_ends[last])
+        most_rows = int(np.diff(epoch.host_ends[[*range(0, n_sets, size), n_sets]]).max())
         HP, CP = padded(n_hidden), padded(n_classes, 2)
         new = p.c.new_empty
-        A, parts, deltas = new(to_row - from_row, HP), new(n, CP + 1, HP), new(n, CP)
-        rate, shrink = self.model.learning_rate / n, self.model.shrink(self.spec)
+        A, parts, deltas = new(most_rows, HP), new(size, CP + 1, HP), new(size, CP)
+        rates = p.c.new_tensor([self.model.learning_rate, self.model.shrink(self.spec)])
+        step = torch.zeros(1, dtype=torch.int32, device=self.device)
+        batch = (step, size, n_sets)
         variant = {"OR": self.spec.constraint == "or", "HARD": self.spec.pooling == "hard"}
-        kernels.vector_activations[(to_row - from_row,)](
-            p.Wt, p.c, stored.values, stored.columns, stored.starts, epoch.rows[from_row:], A, n_hidden,
-            HP=HP, E=ENTRIES, num_warps=4,
-        )  # fmt: skip
-        kernels.set_steps[(n,)](
-            A, epoch.ends[first:], store.labels, store.weights, epoch.order[first:], p.U, p.d, parts, deltas,
-            losses[first:], rate, n_hidden, n_classes, HP=HP, CP=CP, T=TILE, num_warps=4, **variant,
-        )  # fmt: skip
-        kernels.feature_steps[(n_features,)](
-            p.Wt, A, epoch.starts[batch * n_features :], epoch.places, epoch.values, shrink, n_hidden,
-            HP=HP, E=ENTRIES, num_warps=4,
-        )  # fmt: skip
-        kernels.outer_steps[(n_classes + 1,)](
-            p.U, p.c, p.d, parts, deltas, n, shrink, n_hidden, n_classes, HP=HP, CP=CP, T=TILE,
-            num_warps=4,
-        )  # fmt: skip
+
+        def work() -> None:
+            kernels.vector_activations[(most_rows,)](
+                *batch, epoch.ends, p.Wt, p.c, stored.values, stored.columns, stored.starts, epoch.rows, A, n_hidden,
+                HP=HP, E=OF_A_VECTOR, num_warps=4,
+            )  # fmt: skip
+            kernels.set_steps[(size,)](
+                *batch, rates, A, epoch.ends, store.labels, store.weights, epoch.order, p.U, p.d, parts, deltas, losses,
+                n_hidden, n_classes, HP=HP, CP=CP, T=TILE, num_warps=4, **variant,
+            )  # fmt: skip
+            kernels.feature_steps[(n_features,)](
+                step, n_features, rates, p.Wt, A, epoch.starts, epoch.places, epoch.values, n_hidden,
+                HP=HP, E=OF_A_FEATURE, num_warps=4,
+            )  # fmt: skip
+            kernels.outer_steps[(n_classes + 1,)](
+                *batch, rates, p.U, p.c, p.d, parts, deltas, n_hidden, n_classes, HP=HP, CP=CP, T=TILE, num_warps=4
+            )  # fmt: skip
+            step.add_(1)
+
+        return work
