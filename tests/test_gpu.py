@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import warnings
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -215,6 +216,35 @@ def test_too_little_memory_parts_the_models_and_says_so(monkeypatch):
         parted, _ = train(ENGINE, spec, models, sets)
     for one, other in zip(whole, parted, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_folds_that_do_not_fit_together_are_trained_in_halves_with_the_same_answers(monkeypatch):
+    """A device that holds the sets of one fold."""
+    on_device = []
+
+    def place(*args, place=gpu.place):
+        store = place(*args)
+        on_device.append(weakref.ref(store))
+        return store
+
+    monkeypatch.setattr(gpu, "ENGINE", ENGINE)
+    monkeypatch.setattr(gpu, "place", place)
+    monkeypatch.setattr(gpu, "free_bytes", lambda device: 0 if any(store() for store in on_device) else 2**33)
+    rng = np.random.default_rng(0)
+    parts = [(make_sets(seed).bags, rng.permutation(np.arange(N_SETS) % 2), None) for seed in range(3)]
+    settings = {"learning_rate": (0.1, 0.3), "init_scale": 0.3, "max_epochs": 3, "n_fits": 1}
+    together, alone = (
+        [ClassSetRBMCV(5, **settings, engine=engine, random_state=seed) for seed in range(3)]
+        for engine in ("gpu", "cpu")
+    )
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        assert fit_side_by_side(together, parts) == [None] * 3
+    halved = [str(one.message) for one in said if "in two halves" in str(one.message)]
+    assert [text[:14] for text in halved] == ["3 fits at once", "2 fits at once"]
+    assert all(issubclass(one.category, DeviceMemoryWarning) for one in said)
+    for one, other, part in zip(together, alone, parts, strict=True):
+        np.testing.assert_allclose(one.W_, other.fit(*part).W_, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize(("is_sparse", "objective"), [(True, "discriminative"), (True, "hybrid"), (False, "hybrid")])

@@ -15,7 +15,7 @@ import numpy as np
 from setrbm import draws, persistence
 from setrbm._types import Integers
 from setrbm.energy import Params, joined
-from setrbm.engines.protocol import LabelledSets, Model
+from setrbm.engines.protocol import DeviceMemoryWarning, LabelledSets, Model
 from setrbm.estimators._base import BaseSetClassifier
 from setrbm.estimators._checks import check_settings, choices_of
 from setrbm.estimators._fitting import (
@@ -209,13 +209,31 @@ class _Part:
 def fit_side_by_side(estimators: Sequence[Choosing], data: Sequence[tuple[Any, Any, Any]]) -> list[Exception | None]:
     """Fit estimators with the same settings, each on its own sets, labels and weights, all candidates at once.
 
-    Each is fitted as it would be alone. Where one cannot be, it stays as it was and the others go on.
+    Each is fitted as it would be alone. Where one cannot be, it stays as it was and the others go on. Where memory does
+    not hold them all, they are fitted in halves.
 
     Returns
     -------
     list of Exception or None
         What kept each from being fitted.
     """
+    n = len(estimators)
+    try:
+        return _fit_at_once(estimators, data)
+    except MemoryError:
+        if n == 1:
+            raise
+    # Out here nothing of the attempt is held any more.
+    warnings.warn(
+        f"{n} fits at once do not fit the memory; they are made in two halves, one after the other.",
+        DeviceMemoryWarning,
+        stacklevel=2,
+    )
+    first, second = slice(None, n // 2), slice(n // 2, None)
+    return [*fit_side_by_side(estimators[first], data[first]), *fit_side_by_side(estimators[second], data[second])]
+
+
+def _fit_at_once(estimators: Sequence[Choosing], data: Sequence[tuple[Any, Any, Any]]) -> list[Exception | None]:
     before = [dict(vars(estimator)) for estimator in estimators]
     faults: list[Exception | None] = [None] * len(estimators)
     parts: dict[int, _Part] = {}

@@ -68,7 +68,10 @@ class GpuSession:
 
     def _begin(self, stores: Sequence[Placed]) -> None:
         """Decide, when the first sets are seen, how the models are trained."""
-        all_on_device = set(map(type, stores)) == {Store}
+        kinds = set(map(type, stores))
+        if len(kinds) > 1:
+            raise MemoryError(FULL)
+        all_on_device = kinds == {Store}
         if self._side_by_side is not None and not all_on_device:
             self._part_company(self._side_by_side)
         if self._side_by_side is not None or self._alone is not None:
