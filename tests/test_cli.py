@@ -476,7 +476,7 @@ def data_home(tmp_path, monkeypatch):
     )  # fmt: skip
     monkeypatch.setattr(benchmarks, "BENCHMARKS", {**benchmarks.BENCHMARKS, "tiger": tiger})
     (tmp_path / "home").mkdir()
-    (tmp_path / "home" / "fox.csv").write_text("bag,label,f0\n1,0,1\n")
+    (tmp_path / "home" / "fox.csv").write_text("bag,label,f0\n1,0,1\n2,1,0\n")
     return tmp_path / "home"
 
 
@@ -492,7 +492,11 @@ def test_benchmarks_are_listed_with_their_place_or_the_command_that_fetches_them
     shown = run("datasets", "--data-home", data_home).stdout
     assert "Musk (Version 2)" in shown
     assert "musk1: inside the package\n" in shown
-    assert f"fox: {data_home / 'fox.csv'}\n" in shown
+    assert "fox: The benchmark 'fox' must have 200 sets (100 positive)" in shown
+    assert re.search(r"fox .*damaged", shown)
+    assert told["fox"]["fault"] in shown
+    assert told["musk1"]["fault"] is None
+    assert shown.count("licence: ") == shown.count("cite: ") == shown.count("SHA-256") == 5
     assert f"elephant: not here. Run: {told['elephant']['fetch']}\n" in shown
 
 
@@ -601,6 +605,9 @@ def test_reproduce_makes_the_table_its_page_and_goes_on_from_what_is_there(tmp_p
     again = reproduce(tmp_path / "out", "-m", "svm-max", "-m", "Pooled SVM")
     assert again.exit_code == 0
     assert [row.key for row in read_results(tmp_path / "out" / "table1.csv")] == [row.key for row in rows]
+    assert "Nothing was to be done" not in first.stdout
+    assert "Nothing was to be done: " in again.stdout
+    assert "has all 6 folds already. To make them anew, write to another folder with -o." in again.stdout
     runs = json.loads((tmp_path / "out" / "table1-runs.json").read_text())
     command = "setrbm reproduce table1 --quick -m SVM-max -m 'Pooled SVM' -d musk1 --folds 3"
     assert [entry["command"] for entry in runs] == [command]
@@ -627,16 +634,20 @@ def test_remarks_beside_the_results_stand_on_the_page(tmp_path):
     (tmp_path / "table1-remarks.json").write_text('[{"system": "SVM-max", "dataset": "musk1", "remark": "Quick."}]')
     assert reproduce(tmp_path, "-m", "SVM-max").exit_code == 0
     assert "SVM-max on Musk1: Quick." in (tmp_path / "reproduction.md").read_text(encoding="utf-8")
-    (tmp_path / "table1-remarks.json").write_text("no list")
-    result = reproduce(tmp_path, "-m", "SVM-max")
-    assert result.exit_code != 0
-    assert "table1-remarks.json must hold a list in JSON" in result.stderr
+    for damaged in ("no list", '[{"system": "SVM-max"}]', '["SVM-max"]'):
+        (tmp_path / "table1-remarks.json").write_text(damaged)
+        result = reproduce(tmp_path, "-m", "SVM-max")
+        assert result.exit_code == 2
+        assert "table1-remarks.json must hold a list in JSON, each with system, dataset and remark" in result.stderr
 
 
 def test_reproduce_names_the_nearest_rows_and_data_sets(tmp_path):
     for arguments, message in (
         (("-m", "SVM-maxx"), "The nearest: SVM-max"),
-        (("-d", "musk3"), "musk"),
+        (("-m", "xr*"), "The nearest: ClassSetRBM XOR*"),
+        (("-d", "musk3"), "the nearest: musk"),
+        (("-d", "foks"), "the nearest: fox"),
+        (("-d", "musk1", "--seed", 2**32 - 1, "--repeats", 2), "for 2 repetitions"),
         (("-d", "musk1", "--folds", "100"), "at least as many sets as there are folds, 100"),
     ):
         result = run("reproduce", "table1", "--quick", "-o", tmp_path / "out", "-m", "SVM-max", *arguments)
@@ -687,11 +698,21 @@ def test_the_page_alone_is_written_from_what_is_there(tmp_path):
     assert "There must be results to show." in empty.stderr
     assert reproduce(out, "-m", "SVM-max").exit_code == 0
     before = (out / "table1.csv").read_bytes()
-    result = run("reproduce", "page", "--quick", "--folds", 3, "-o", out, "--report", docs)
+    # Of what kind the results are is on record.
+    result = run("reproduce", "page", "-o", out, "--report", docs)
     assert result.exit_code == 0, result.stderr
     assert "No reproduction: 1 x 3 folds instead of 5 x 10, with few settings and short training." in result.stdout
     assert (docs / "reproduction.md").read_text() == (out / "reproduction.md").read_text()
     assert (out / "table1.csv").read_bytes() == before
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused_before_any_work(tmp_path, monkeypatch):
+    monkeypatch.setattr("os.access", lambda path, mode: "docs" not in str(path))
+    (tmp_path / "docs").mkdir()
+    result = reproduce(tmp_path / "out", "-m", "SVM-max", "--report", tmp_path / "docs" / "new")
+    assert result.exit_code == 2
+    assert "must go to a folder that can be written to. Got " in result.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_results_that_are_no_text_are_refused_by_name(tmp_path):

@@ -29,8 +29,8 @@ ROWS = everywhere({"ClassSetRBM XOR*": 15, "SVM-max": 14, "MLP-maxOut": 13, "Our
 REMARKS = {("ClassSetRBM XOR*", "elephant"): "Fewer\n epochs."}
 
 
-def text(rows=ROWS, runs=(RUN,), remarks=None):
-    return report_text(Table1(rows, REPEATS, FOLDS), runs, remarks)
+def text(rows=ROWS, runs=(RUN,), remarks=None, effects=()):
+    return report_text(Table1(rows, REPEATS, FOLDS), runs, remarks, effects)
 
 
 def section(page, title):
@@ -56,6 +56,12 @@ def test_every_picture_on_the_page_is_written(tmp_path):
         links = re.findall(r"!\[.*?\]\((.*?)\)", page.read_text(encoding="utf-8"))
         assert len(links) == (6 if effects else 1)
         assert all((tmp_path / link).exists() for link in links)
+
+
+def test_effects_that_lack_folds_are_marked():
+    rows = [row(name, "fox", 0, fold, 12) for name in ("base", "n_hidden=10") for fold in range(FOLDS)]
+    assert "Not all folds are there" not in text(effects=rows)
+    assert f"**Not all folds are there, but {2 * FOLDS - 1} of {2 * FOLDS}" in text(effects=rows[:-1])
 
 
 def test_the_page_says_how_it_was_made():
@@ -214,7 +220,8 @@ def test_the_page_of_the_documentation_is_the_generated_one():
         path = ROOT / "results" / name
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
 
-    runs = known("table1-runs.json") + known("effects-runs.json") + known("again/table1-runs.json")
+    runs = known("table1-runs.json") + known("effects-runs.json")
+    runs += [run | {"command": f"{run['command']} -o results/again"} for run in known("again/table1-runs.json")]
     remarks = {(one["system"], one["dataset"]): one["remark"] for one in known("table1-remarks.json")}
     page = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
     again = results.read(ROOT / "results" / "again" / "table1.csv")

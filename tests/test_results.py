@@ -35,6 +35,23 @@ def test_half_a_line_is_what_a_kill_leaves_and_is_cut_off(tmp_path):
         assert read(path) == rows(), end
 
 
+def test_what_is_no_beginning_of_a_results_file_is_refused_and_left_alone(tmp_path):
+    path = tmp_path / "table.csv"
+    Writer(path).add(rows())
+    for content in (path.read_bytes().replace(b"\n", b"\r"), b"my precious data", b"formatted"):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"must be a results file, or none"):
+            Writer(path)
+        assert path.read_bytes() == content
+
+
+def test_a_file_with_the_ends_of_lines_of_another_system_is_read(tmp_path):
+    path = tmp_path / "table.csv"
+    Writer(path).add(rows())
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert read(path) == rows()
+
+
 def test_a_file_is_replaced_in_one_step_and_in_order(tmp_path):
     path = tmp_path / "table.csv"
     write(path, reversed(rows()))

@@ -1,4 +1,5 @@
 import dataclasses
+import json
 import os
 import signal
 import subprocess
@@ -270,6 +271,35 @@ def test_a_damaged_record_is_refused_before_any_work(tmp_path):
     (tmp_path / "runs.json").write_text('[{"command": "it"}]')
     with pytest.raises(ValueError, match=r"must have command, .*Got one without machine"):
         Record(tmp_path / "runs.json", "it")
+    run(plan(system(), datasets=("one",)), tmp_path / "table.csv", record=Record(tmp_path / "good.json", "it"))
+    (entry,) = read_runs(tmp_path / "good.json")
+    for change in ({"seconds": "long"}, {"versions": {}}, {"kind": {"slow": True}}):
+        (tmp_path / "runs.json").write_text(json.dumps([entry | change]))
+        with pytest.raises(ValueError, match=r"runs.json must hold a list of runs in JSON. Got something else"):
+            Record(tmp_path / "runs.json", "it")
+    (tmp_path / "runs.json").write_text(json.dumps([entry | {"versions": {"setrbm": "0.0.1"}}]))
+    with pytest.raises(ValueError, match=r"one version of setrbm. Got 0.0.1 in .*Write to another folder"):
+        Record(tmp_path / "runs.json", "it")
+
+
+def test_workers_end_with_the_process_that_began_them(tmp_path):
+    path, code = tmp_path / "table.csv", SLOW.format(tests=str(Path(__file__).parent))
+    process = subprocess.Popen([sys.executable, "-c", code, str(path)], start_new_session=True)
+    wait_for(2, path)
+    process.kill()
+    process.wait()
+
+    def still_there():
+        try:
+            os.killpg(process.pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
+
+    deadline = time.monotonic() + 60
+    while still_there() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not still_there()
 
 
 def test_every_row_of_the_paper_has_a_system():
@@ -283,6 +313,7 @@ def test_every_row_of_the_paper_has_a_system():
 
 def test_a_row_is_found_however_it_is_written_and_else_the_nearest_are_named():
     assert find_system("svm-MIGRAPH").name == "SVM-miGraph"
+    assert find_system("xor* hybrid").name == "ClassSetRBM XOR* Hybrid"
     with pytest.raises(ValueError, match=r"Got 'ClassSetRBM XR\*'. The nearest: ClassSetRBM XOR\*"):
         find_system("ClassSetRBM XR*")
     with pytest.raises(ValueError, match="All: ClassSetRBM XOR, "):

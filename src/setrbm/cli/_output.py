@@ -43,7 +43,9 @@ def show_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]
     table = Table(box=SIMPLE_HEAD, title=title or None, title_justify="left", title_style="bold", pad_edge=False)
     for i, heading in enumerate(headings):
         numeric = bool(cells) and all(_looks_numeric(row[i]) for row in cells)
-        table.add_column(heading, justify="right" if numeric else "left", overflow="fold")
+        # Where a line is too short for all, words are kept whole.
+        longest = max((len(word) for row in cells for word in row[i].split()), default=0)
+        table.add_column(heading, justify="right" if numeric else "left", overflow="fold", min_width=min(longest, 24))
     for i, row in enumerate(cells):
         table.add_row(*row, style="bold" if i == strong else None)
     Console(markup=False, highlight=False, emoji=False).print(table)

@@ -80,20 +80,39 @@ def _listed(data_home: Path | None) -> list[dict[str, Any]]:
             {
                 "name": one.name, "title": one.title, "sets": one.n_sets, "positive": one.n_positive,
                 "vectors": one.n_vectors, "features": one.n_features, "here": path is not None,
+                "fault": None if path is None else _fault(one.name, data_home),
                 "in_package": one.in_package, "path": None if path is None else str(path),
                 "fetch": None if path is not None else fetch_command(one.name, data_home),
-                "source": one.source, "licence": one.licence, "citation": one.citation,
+                "source": one.source, "licence": one.licence, "citation": one.citation, "digest": one.digest,
             }
         )  # fmt: skip
     return documents
 
 
+def _fault(name: str, data_home: Path | None) -> str | None:
+    """Say what is wrong with the file of a benchmark; nothing if it is right."""
+    from setrbm.datasets.benchmarks import load_benchmark
+
+    try:
+        load_benchmark(name, data_home)
+    except (ValueError, OSError) as error:
+        return str(error)
+    return None
+
+
 def _show(listed: list[dict[str, Any]]) -> None:
     rows = [
-        (d["name"], d["title"], d["sets"], d["vectors"], d["features"], "yes" if d["here"] else "no") for d in listed
+        (d["name"], d["title"], d["sets"], d["positive"], d["vectors"], d["features"], _whether_here(d)) for d in listed
     ]
-    show_table("", ("name", "title", "sets", "vectors", "features", "here"), rows)
+    show_table("", ("name", "title", "sets", "positive", "vectors", "features", "here"), rows)
     # Below the table, not in it: paths and commands stay in one piece, to be copied.
     for d in listed:
         place = "inside the package" if d["in_package"] else d["path"]
-        typer.echo(f"{d['name']}: {place if d['here'] else 'not here. Run: ' + d['fetch']}")
+        typer.echo(f"{d['name']}: {d['fault'] or place if d['here'] else 'not here. Run: ' + d['fetch']}")
+        typer.echo(f"  licence: {d['licence']}\n  cite: {d['citation']}\n  SHA-256 of the content: {d['digest']}")
+
+
+def _whether_here(document: dict[str, Any]) -> str:
+    if not document["here"]:
+        return "no"
+    return "damaged" if document["fault"] else "yes"

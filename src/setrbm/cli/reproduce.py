@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+import os
 import shlex
 from enum import StrEnum
 from importlib.util import find_spec
@@ -18,6 +19,7 @@ from setrbm.cli._progress import Bar
 
 if TYPE_CHECKING:
     from setrbm.evaluation.runner import Failure, Outcome, Plan, Progress
+    from setrbm.evaluation.runs import Kind
     from setrbm.evaluation.systems import System
     from setrbm.evaluation.tables import Table1
 
@@ -103,17 +105,23 @@ def reproduce(
         if folder.exists() and not folder.is_dir():
             raise Refused(f"Results and page must go to a folder. Got the file {str(folder)!r}.")
     if what is What.PAGE:
-        _show_and_write(output, report or output, quick, repeats or _usual_repeats(what, quick), folds)
+        _show_and_write(output, report or output, _kind_on_record(output, quick, repeats, folds))
         return
+    _check_can_write(report or output)
     plan = _plan(what, quick, models, datasets, data_home, engine, jobs, repeats, folds, seed)
     path = output / what.results
     outcome = _run(what, plan, path, quiet)
     _show_failures(outcome.failures)
+    if not outcome.n_done and not outcome.failures:
+        typer.echo(
+            f"Nothing was to be done: {path} has all {count(len(outcome.rows), 'fold')} already. "
+            "To make them anew, write to another folder with -o."
+        )
     if what is What.TABLE1 and outcome.rows:
-        _show_and_write(output, report or output, plan.quick, plan.repeats, plan.folds)
+        _show_and_write(output, report or output, _kind(plan))
     elif what is What.EFFECTS:
         _show_effects(outcome)
-        typer.echo(f"Results: {path}. Pictures come with the page: setrbm reproduce page with the same folders.")
+        typer.echo(f"Results: {path}. Their pictures stand on the page of a table1 in the same folder.")
     if outcome.failures:
         raise typer.Exit(FAILED)
 
@@ -158,6 +166,27 @@ def _plan(
     )
 
 
+def _kind(plan: Plan) -> Kind:
+    from setrbm.evaluation.runs import Kind
+
+    return Kind(plan.quick, plan.repeats, plan.folds)
+
+
+def _kind_on_record(output: Path, quick: bool, repeats: int | None, folds: int) -> Kind:
+    """Return of what kind the results of a folder are: as is on record, else as the options say."""
+    from setrbm.evaluation import runs
+
+    said = runs.Kind(quick, repeats or _usual_repeats(What.TABLE1, quick), folds)
+    return runs.kind_of(runs.read(output / What.TABLE1.runs)) or said
+
+
+def _check_can_write(folder: Path) -> None:
+    """Refuse, before any work is done, a folder that nothing can be written to."""
+    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise Refused(f"Results and page must go to a folder that can be written to. Got {str(folder)!r}.")
+
+
 def _usual_repeats(what: What, quick: bool) -> int:
     from setrbm.evaluation.paper import REPEATS
 
@@ -197,7 +226,7 @@ def _run(what: What, plan: Plan, path: Path, quiet: bool) -> Outcome:
     from setrbm.evaluation.runner import run
     from setrbm.evaluation.runs import Record
 
-    record = Record(path.with_name(what.runs), _command(what, plan))
+    record = Record(path.with_name(what.runs), _command(what, plan), _kind(plan))
     with Bar("Table 1" if what is What.TABLE1 else "Effects", total=1.0, quiet=quiet) as bar:
 
         def show(progress: Progress) -> None:
@@ -247,7 +276,7 @@ def _show_failures(failures: list[Failure]) -> None:
         typer.echo(f"{count(len(failures), 'fold')} failed; the same command tries them again.", err=True)
 
 
-def _show_and_write(output: Path, folder: Path, quick: bool, repeats: int, folds: int) -> None:
+def _show_and_write(output: Path, folder: Path, kind: Kind) -> None:
     from setrbm.evaluation import results
     from setrbm.evaluation.rendering import as_html, as_latex
     from setrbm.evaluation.tables import Table1
@@ -255,41 +284,45 @@ def _show_and_write(output: Path, folder: Path, quick: bool, repeats: int, folds
     path = output / What.TABLE1.results
     if not (rows := results.read(path)):
         raise Refused(f"There must be results to show. {path} has none.")
-    table = Table1(rows, repeats, folds, quick)
+    table = Table1(rows, kind.repeats, kind.folds, kind.quick)
     if table.shortcut:
         typer.echo(table.shortcut)
-    show_table("", ("system", *table.datasets, "average", "the paper's average"), _lines(table))
-    folder.mkdir(parents=True, exist_ok=True)
+    show_table("", ("system", *table.datasets, "average", "paper"), _lines(table))
+    page = _write_page(output, folder, table)
     (folder / "table1.html").write_text(as_html(table), encoding="utf-8")
     (folder / "table1.tex").write_text(as_latex(table), encoding="utf-8")
     typer.echo(f"Results: {path}. Table: {folder / 'table1.html'}, {folder / 'table1.tex'}.")
-    _write_page(output, folder, table)
-
-
-def _write_page(output: Path, folder: Path, table: Table1) -> None:
-    from setrbm.evaluation import results, runs
-    from setrbm.evaluation.report import write_report
-
-    again, kinds = output / AGAIN, (What.TABLE1, What.EFFECTS)
-    made = [run for where in (output, again) for what in kinds for run in runs.read(where / what.runs)]
-    remarks = {(one["system"], one["dataset"]): one["remark"] for one in _read_json(output / REMARKS)}
-    page = write_report(
-        table.rows, made, folder, remarks, table.repeats, table.folds, results.read(output / What.EFFECTS.results),
-        results.read(again / What.TABLE1.results), table.quick,
-    )  # fmt: skip
     typer.echo(f"Page: {page}.")
     if find_spec("matplotlib") is None:
         typer.echo("It has no pictures: matplotlib is not installed. Run: pip install 'setrbm[plot]'", err=True)
 
 
-def _read_json(path: Path) -> list[dict[str, Any]]:
-    """Return what a file holds; nothing where there is none."""
+def _write_page(output: Path, folder: Path, table: Table1) -> Path:
+    from setrbm.evaluation import results, runs
+    from setrbm.evaluation.report import write_report
+
+    again = output / AGAIN
+    made = [run for what in (What.TABLE1, What.EFFECTS) for run in runs.read(output / what.runs)]
+    made += [
+        {**run, "command": f"{run['command']} -o {output.name}/{AGAIN}"} for run in runs.read(again / What.TABLE1.runs)
+    ]
+    return write_report(
+        table.rows, made, folder, _remarks(output / REMARKS), table.repeats, table.folds,
+        results.read(output / What.EFFECTS.results), results.read(again / What.TABLE1.results), table.quick,
+    )  # fmt: skip
+
+
+def _remarks(path: Path) -> dict[tuple[str, str], str]:
+    """Return what is said of single cells; nothing where there is no such file."""
     if not path.exists():
-        return []
+        return {}
     try:
-        return list(json_module.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError) as error:
-        raise Refused(f"{path} must hold a list in JSON. Got something else: {error}.") from None
+        listed = json_module.loads(path.read_text(encoding="utf-8"))
+        return {(str(one["system"]), str(one["dataset"])): str(one["remark"]) for one in listed}
+    except (ValueError, TypeError, KeyError) as error:
+        raise Refused(
+            f"{path} must hold a list in JSON, each with system, dataset and remark. Got something else: {error}."
+        ) from None
 
 
 def _show_effects(outcome: Outcome) -> None:

@@ -194,7 +194,7 @@ def find_benchmark(name: str) -> Benchmark:
     """Return what is known of a benchmark, however its name is capitalised, or raise with the nearest names."""
     if (known := str(name).lower()) in BENCHMARKS:
         return BENCHMARKS[known]
-    near = get_close_matches(str(name).lower(), BENCHMARKS)
+    near = get_close_matches(str(name).lower(), BENCHMARKS, cutoff=0.5)
     nearest = f"; the nearest: {', '.join(near)}" if near else ""
     raise ValueError(f"A benchmark must be one of {', '.join(BENCHMARKS)}. Got {name!r}{nearest}.")
 

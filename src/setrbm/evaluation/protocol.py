@@ -48,6 +48,11 @@ def repeated_folds(y: Any, folds: int = 10, repeats: int = 5, seed: int = 0) -> 
     >>> len(splits), len(splits[0].test)
     (10, 4)
     """
+    if not 0 <= seed <= 2**32 - repeats:
+        raise ValueError(
+            f"The seed, and it plus the number of each repetition, must be from 0 to 2**32 - 1. Got {seed} for "
+            f"{repeats} repetitions."
+        )
     classes, codes = np.unique(y, return_inverse=True)
     counts = np.bincount(codes)
     if counts.min() < folds:

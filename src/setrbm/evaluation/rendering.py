@@ -163,7 +163,8 @@ def as_latex(table: Table1, marking: Marking = "corrected") -> str:
     """
     marks = _marks(table, marking)
     heads = " & ".join(escape_latex(title(name)) for name in table.datasets)
-    lines = [r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{l{'r' * (len(table.datasets) + 1)}}}", r"\toprule"]
+    lines = ["% Needs booktabs, and xcolor with the option table.", r"\begin{table}", r"\centering"]
+    lines += [rf"\begin{{tabular}}{{l{'r' * (len(table.datasets) + 1)}}}", r"\toprule"]
     lines += [rf"System & {heads} & average \\", r"\midrule"]
     for system in table.systems:
         cells = [_latex_cell(table, system, dataset, marks[system, dataset]) for dataset in table.datasets]

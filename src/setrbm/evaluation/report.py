@@ -143,7 +143,7 @@ def _head(table: Table1) -> list[str]:
     return [
         "# Reproduction of Table 1",
         "",
-        "Generated from the rows of results; not written by hand.",
+        "Generated from the folds, the records of runs and the remarks in the folder of results.",
         "",
         *([f"**{table.shortcut}**", ""] if table.shortcut else []),
         f"The paper: {SOURCE}. {n_complete} of {len(table.cells)} cells have all their {table.n_folds} folds. Of the "
@@ -353,6 +353,7 @@ def image_of(setting: str) -> str:
 def _effects(rows: Sequence[Fold]) -> list[str]:
     base = ", ".join(f"{name} {value:g}" for name, value in BASE.items())
     n_folds = len({(row.repeat, row.fold) for row in rows})
+    all_there = n_folds * len({row.system for row in rows}) * len({row.dataset for row in rows})
     cells: dict[tuple[str, str], list[float]] = {}
     for row in rows:
         cells.setdefault((row.system, row.dataset), []).append(100 * row.accuracy)
@@ -361,10 +362,13 @@ def _effects(rows: Sequence[Fold]) -> list[str]:
         "## Learning curves and single settings",
         "",
         f"ClassSetRBM XOR\\*, trained to the end on the whole training part, one setting changed at a time ({base}); "
-        f"means over {n_folds} test folds a data set, by `setrbm reproduce effects`. Nothing was chosen by these. "
+        f"means over {n_folds} test folds a data set, by `setrbm reproduce effects`. Nothing is chosen by these; the "
+        "settings of the rows were fixed before. "
         f"Accuracies of single folds have a standard deviation of {number(min(spreads))} to {number(max(spreads))} "
         f"points, so a mean of {n_folds} is not known better than to about {number(median(spreads) / n_folds**0.5)}.",
     ]
+    if len(rows) < all_there:
+        lines += ["", f"**Not all folds are there, but {len(rows)} of {all_there}: some means are over fewer.**"]
     for setting in EFFECTS:
         lines += ["", f"![The effect of {TITLES[setting]}]({IMAGES}/{image_of(setting)})"]
     return lines

@@ -74,12 +74,15 @@ def read(path: Path) -> list[Fold]:
     if not path.exists():
         return []
     try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
+        text = path.read_bytes().decode("utf-8")
+        whole = text[: text.rfind("\n") + 1]
+        lines = list(csv.reader(io.StringIO(whole, newline="")))
+    except (UnicodeDecodeError, csv.Error):
         raise ValueError(f"{path} must be a results file in UTF-8. Got something else.") from None
-    text = text[: text.rfind("\n") + 1]
-    lines = list(csv.reader(io.StringIO(text)))
     if not lines:
+        # A kill may have left the beginning of the header.
+        if not ",".join(HEADER).startswith(text):
+            raise ValueError(f"{path} must be a results file, or none. Got something else; write to another folder.")
         return []
     if lines[0] != HEADER:
         raise ValueError(

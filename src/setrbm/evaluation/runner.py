@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from threading import Event, Lock
+from threading import Event, Lock, Thread
 from typing import Any
 
 import joblib
@@ -286,7 +288,7 @@ def _fold_by_fold(task: _Task) -> Iterator[Fold | Failure]:
     left = {(split.repeat, split.fold): split for split in task.splits}
     # A worker that is killed takes the others with it; what they had not finished is tried once more.
     for _ in range(2):
-        jobs = (joblib.delayed(_one)(task, split) for split in list(left.values()))
+        jobs = (joblib.delayed(_in_worker)(task, split, os.getpid()) for split in list(left.values()))
         try:
             for done in joblib.Parallel(n_jobs=task.plan.n_jobs, return_as="generator_unordered")(jobs):
                 del left[done.repeat, done.fold]
@@ -298,11 +300,25 @@ def _fold_by_fold(task: _Task) -> Iterator[Fold | Failure]:
     yield from (_failure(task, split, RuntimeError(message)) for split in left.values())
 
 
-def _one(task: _Task, split: Split) -> Fold | Failure:
+def _in_worker(task: _Task, split: Split, parent: int) -> Fold | Failure:
+    _end_with(parent)
     try:
         return fit_and_judge(task.trial, task.estimator(split), split)
     except Exception as fault:
         return _failure(task, split, fault)
+
+
+@cache
+def _end_with(parent: int) -> None:
+    """Let this worker end when the process that began it is gone, even by a kill."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    if os.getppid() == parent:
+        Thread(target=watch, daemon=True).start()
 
 
 def _all_at_once(task: _Task, told: training.Report) -> list[Fold | Failure]:

@@ -6,19 +6,38 @@ import json
 import os
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from setrbm._version import __version__
+from setrbm.evaluation.paper import FOLDS, REPEATS
 from setrbm.evaluation.results import Fold
 
 KEYS = ("command", "machine", "versions", "seconds", "started", "systems", "datasets", "engine")
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "torch", "triton", "torchmil")
 # A run that is killed is on record up to so long before.
 SECONDS_BETWEEN_WRITES = 10.0
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What all runs that keep their results in one file have in common.
+
+    Attributes
+    ----------
+    quick : bool
+        Whether systems chose from little and were trained shortly.
+    repeats, folds : int
+        Of the cross-validation.
+    """
+
+    quick: bool = False
+    repeats: int = REPEATS
+    folds: int = FOLDS
 
 
 class Record:
@@ -30,11 +49,13 @@ class Record:
         The file of all runs; one that is no such file is refused.
     command : str
         What was asked for.
+    kind : Kind, optional
     """
 
-    def __init__(self, path: Path, command: str) -> None:
-        self.path, self.command = path, command
+    def __init__(self, path: Path, command: str, kind: Kind | None = None) -> None:
+        self.path, self.command, self.kind = path, command, kind or Kind()
         self._before = read(path)
+        _check_version(self._before, path)
         self._begin, self._last_write = time.perf_counter(), -SECONDS_BETWEEN_WRITES
         self._started = datetime.now(UTC).strftime("%Y-%m-%d")
         self._rows: list[Fold] = []
@@ -63,6 +84,7 @@ class Record:
             "engine": ", ".join(engines),
             "folds": len(self._rows),
             "finished": finished,
+            "kind": asdict(self.kind),
         }
         new = self.path.with_name(self.path.name + ".new")
         new.write_text(json.dumps([*self._before, entry], indent=1) + "\n", encoding="utf-8")
@@ -77,11 +99,28 @@ def read(path: Path) -> list[Mapping[str, Any]]:
     try:
         entries = list(json.loads(path.read_text(encoding="utf-8")))
         missing = [key for entry in entries for key in KEYS if key not in entry]
-    except (ValueError, TypeError) as error:
+        for entry in entries if not missing else []:
+            float(entry["seconds"])
+            str(entry["versions"]["setrbm"])
+            Kind(**entry.get("kind", {}))
+    except (ValueError, TypeError, KeyError) as error:
         raise ValueError(f"{path} must hold a list of runs in JSON. Got something else: {error}.") from None
     if missing:
         raise ValueError(f"Every run in {path} must have {', '.join(KEYS)}. Got one without {missing[0]}.")
     return entries
+
+
+def kind_of(entries: Sequence[Mapping[str, Any]]) -> Kind | None:
+    """Return the kind of the runs on record; nothing where it is not on record."""
+    return next((Kind(**entry["kind"]) for entry in entries if "kind" in entry), None)
+
+
+def _check_version(entries: list[Mapping[str, Any]], path: Path) -> None:
+    if others := sorted({entry["versions"]["setrbm"] for entry in entries} - {__version__}):
+        raise ValueError(
+            f"All results of a folder must be made by one version of setrbm. Got {others[0]} in {path}, and this is "
+            f"{__version__}. Write to another folder."
+        )
 
 
 def machine(has_gpu: bool) -> str:

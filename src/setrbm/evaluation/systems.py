@@ -163,10 +163,10 @@ ALL = (*PAPER_SYSTEMS, *(name for name in SYSTEMS if name not in PAPER_SYSTEMS))
 
 
 def find_system(name: str) -> System:
-    """Return a system by name, however it is capitalised."""
-    known = {one.lower(): one for one in SYSTEMS}
+    """Return a system by name, however it is capitalised; "ClassSetRBM" may be left out, as in "XOR*"."""
+    known = {one.lower().removeprefix("classsetrbm "): one for one in SYSTEMS} | {one.lower(): one for one in SYSTEMS}
     if name.lower() not in known:
-        near = [known[one] for one in get_close_matches(name.lower(), known, n=3)]
+        near = dict.fromkeys(known[one] for one in get_close_matches(name.lower(), known, n=3, cutoff=0.5))
         hint = f"The nearest: {', '.join(near)}. " if near else ""
         raise ValueError(f"The model must be a row of the table. Got {name!r}. {hint}All: {', '.join(ALL)}.")
     return SYSTEMS[known[name.lower()]]
