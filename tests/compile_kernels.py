@@ -50,6 +50,8 @@ def main():
         train(Spec(constraint, pooling, dtype=dtype), False)
         train(Spec(constraint, pooling, dtype=dtype, generative=True), False)
         train(Spec(constraint, pooling, dtype=dtype, batch_size=4), True)
+    for further in ({"visible": "gaussian"}, {"cd_steps": 3}, {"discriminative": False}):
+        train(Spec(generative=True, dtype="float32", **further), False)
     print(*{name for name, kernel in compiled if kernel.asm["cubin"]})
 
 

@@ -25,9 +25,9 @@ def test_a_system_differs_from_the_base_in_one_setting(setting):
 
 
 def test_curves_are_means_of_the_folds():
-    rows = [row("base", "fox", 0, fold, 10 + fold, log_loss=0.1 * fold) for fold in range(3)]
+    rows = [row("base", "fox", 0, fold, 10 + fold**2, log_loss=0.1 * fold**2) for fold in range(3)]
     rows += [row("n_hidden=10", "fox", 0, 0, 5, log_loss=2.0), row("n_hidden=10", "tiger", 0, 0, 20, log_loss=0.0)]
     found = curves(rows, "n_hidden")
-    assert found["fox"] == {10.0: (2.0, 25.0), 100.0: (pytest.approx(0.1), pytest.approx(55.0))}
+    assert found["fox"] == {10.0: (2.0, 25.0), 100.0: (pytest.approx(0.5 / 3), pytest.approx(5 * 35 / 3))}
     assert found["tiger"] == {10.0: (0.0, 100.0)}
-    assert np.isclose(curves(rows, "weight_decay")["fox"][0.0][1], 55.0)
+    assert np.isclose(curves(rows, "weight_decay")["fox"][0.0][1], 5 * 35 / 3)

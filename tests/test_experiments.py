@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from setrbm.evaluation.protocol import repeated_folds
+from setrbm.evaluation.systems import SYSTEMS
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 if not EXPERIMENTS.exists():
@@ -76,3 +77,14 @@ def test_fits_are_averaged_before_they_are_judged(recipe):
     name = "rate 0.01, size 0.3, decay 0"
     assert found[name, "to the end, 1 fits averaged"] == pytest.approx(0.6)
     assert found[name, "to the end, 5 fits averaged"] == 1.0
+
+
+def test_what_was_tried_below_is_the_row_with_other_choices(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+    below = importlib.import_module("below")
+    made = SYSTEMS[below.ROW].make(0, False, "cpu", 1).get_params()
+    for tried, settings in below.TRIED.items():
+        changed = SYSTEMS[below.ROW].make(0, False, "cpu", 1).set_params(**settings).get_params()
+        assert {name for name in made if made[name] != changed[name]} == set(settings), tried
+    logged = (EXPERIMENTS.parent / "results" / "below.csv").read_text(encoding="utf-8")
+    assert all(f",{tried}," in logged or f',"{tried}",' in logged for tried in below.TRIED)

@@ -8,6 +8,7 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -144,19 +145,22 @@ def test_one_sparse_model_by_kernels_equals_reference(constraint, pooling, batch
 
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_larger_problems_equal_the_cpu_engine(is_sparse):
-    # Several tiles of vectors, blocks of features and entries; parameters as training starts with them.
+    # Several tiles of vectors and of sets, blocks of features and entries; parameters as training starts with them.
     rng = np.random.default_rng(0)
-    sizes = np.array([40, 3, 17, 16, 1, 33])
+    sizes = np.concatenate([[40, 3, 17, 16, 1, 33], np.full(20, 2)])
     X = (rng.random((sizes.sum(), 70)) < 0.4).astype(float)
+    # A feature of more vectors than are summed at once, and equal vectors in two tiles of a set: the first wins.
+    X[:, 0], X[20] = 1.0, X[0]
     bags = Bags(sparse.csr_array(X) if is_sparse else X, np.concatenate([[0], np.cumsum(sizes)]))
-    sets = LabelledSets(bags, np.array([0, 1, 2, 3, 4, 0]), np.ones(6))
-    spec = Spec("xor", "hard", batch_size=4 if is_sparse else 1)
+    sets = LabelledSets(bags, np.arange(26) % 5, np.ones(26))
+    spec = Spec("xor", "hard", batch_size=20 if is_sparse else 1)
     models = [Model(initial_params(70, 20, 5, 0.3, 3, np.float64), 3, 0.5)]
+    assert X[:, 0].sum() > gpu.sparse.OF_A_FEATURE
     results = []
     for engine in (ENGINE, get_engine("cpu")):
         placed, session = engine.place(sets, spec), engine.begin(spec, models, 1)
-        losses = [session.run([placed], [draws.order(3, epoch, np.arange(6))], epoch) for epoch in range(2)]
-        results.append([*losses, session.score([placed], [np.arange(6)]), *session.params(False)[0].arrays()])
+        losses = [session.run([placed], [draws.order(3, epoch, np.arange(26))], epoch) for epoch in range(2)]
+        results.append([*losses, session.score([placed], [np.arange(26)]), *session.params(False)[0].arrays()])
     for one, other in zip(*results, strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)
 
@@ -307,6 +311,77 @@ def test_a_piece_holds_no_more_than_it_may_but_always_one_batch():
         assert len(pieces) == 1 if most == entries.sum() else len(pieces) > 1
 
 
+@pytest.mark.parametrize("order", [np.arange(3, N_SETS), np.arange(N_SETS)])
+def test_a_recorded_epoch_is_the_epoch_step_by_step(order, monkeypatch):
+    """One set a step, and sets that are left out: what is done once too often would be seen."""
+    spec, model, sets = Spec("or", "soft"), make_models(1)[0], make_sets(0, True)
+    results = []
+    for worth in (2, 10**9):
+        monkeypatch.setattr(gpu.graphs, "WORTH_RECORDING", worth)
+        session = ENGINE.begin(spec, [model], 1)
+        loss = session.run([ENGINE.place(sets, spec)], [order], 0)
+        results.append([loss, *session.params(False)[0].arrays()])
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("times", [1, gpu.graphs.WORTH_RECORDING - 1, gpu.graphs.WORTH_RECORDING, 20])
+def test_recorded_work_is_done_as_often_as_asked(times, monkeypatch):
+    done, recorded = [], []
+    recording = []
+
+    class Graph:
+        def capture_begin(self, capture_error_mode):
+            assert capture_error_mode == "thread_local"
+            assert gpu.graphs.RECORDING.locked()
+            recording.append(self)
+
+        def capture_end(self):
+            recording.remove(self)
+
+        def replay(self):
+            done.extend(recorded)
+
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: SimpleNamespace(synchronize=lambda: None))
+    gpu.graphs.repeat(lambda: (recorded if recording else done).append(1), times, "cuda")
+    assert len(done) == times
+    assert len(recorded) == (times >= gpu.graphs.WORTH_RECORDING)
+    assert not recording
+
+
+def test_sessions_have_streams_of_their_own_as_long_as_they_live(monkeypatch):
+    """Torch hands out the same streams in turn."""
+
+    class Stream:
+        turn = 0
+
+        def __init__(self, device, priority):
+            assert priority < 0
+            self.number = Stream.turn = (Stream.turn + 1) % gpu.STREAMS
+
+        def __eq__(self, other):
+            return self.number == other.number
+
+        def __hash__(self):
+            return self.number
+
+    monkeypatch.setattr(torch.cuda, "Stream", Stream)
+    long_lived = [gpu._own_stream("cuda") for _ in range(3)]
+    numbers = {stream.number for stream in long_lived}
+    for _ in range(100):
+        assert gpu._own_stream("cuda").number not in numbers
+    assert len(numbers) == 3
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value encountered")
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_a_diverged_model_is_told_by_an_infinite_loss(is_sparse):
+    spec = Spec(batch_size=2 if is_sparse else 1)
+    session, sets = ENGINE.begin(spec, [Model(make_models(1)[0].params, 5, 1e30)], 1), make_sets(0, is_sparse)
+    assert session.run([ENGINE.place(sets, spec)], [np.arange(N_SETS)], 0)[0] == np.inf
+
+
 @pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value encountered")
 def test_diverged_models_have_an_infinite_loss_and_empty_orders_none():
     models = [Model(make_models(1)[0].params, 5, 1e30), *make_models(2)]
@@ -400,6 +475,11 @@ def test_auto_takes_the_gpu_only_where_it_is_there_and_pays(monkeypatch):
     assert not engines.pays_on_gpu(Spec(dtype="float32"), many_classes, [dense])
     monkeypatch.setattr(engines, "MANY_ENTRIES", 1)
     assert engines.pays_on_gpu(Spec(batch_size=64, dtype="float32"), models[:1], [thin])
+    with monkeypatch.context() as small:
+        small.setattr(engines, "MOST_PLACES", 2 * N_FEATURES - 1)
+        assert not engines.pays_on_gpu(Spec(batch_size=64, dtype="float32"), models[:1], [thin])
+        assert not gpu.sparse.fits(Spec(batch_size=64), model, [ENGINE.place(thin, Spec(batch_size=64))])
+    assert gpu.sparse.fits(Spec(batch_size=64), model, [ENGINE.place(thin, Spec(batch_size=64))])
     assert not engines.pays_on_gpu(Spec(batch_size=64, generative=True, dtype="float32"), models[:1], [thin])
     monkeypatch.setattr(engines, "_has_gpu", lambda: True)
     assert engines.suited_engine("auto", Spec(dtype="float32"), models, [dense]).name == "gpu"

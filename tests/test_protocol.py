@@ -4,11 +4,12 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from setrbm import Bags, ClassSetRBMCV
 from setrbm.engines.cpu import CpuSession
-from setrbm.estimators import SetSVCCV
+from setrbm.engines.protocol import DeviceMemoryWarning
+from setrbm.estimators import SetSVCCV, _choosing
 from setrbm.evaluation.protocol import (
     Trial,
     chosen_settings,
@@ -117,13 +118,15 @@ def test_test_sets_change_nothing_that_is_fitted():
     np.testing.assert_array_equal(models[0].scale_factor_, models[1].scale_factor_)
 
 
-def test_folds_trained_side_by_side_are_those_trained_alone():
+@pytest.mark.parametrize("max_epochs", [6, 200])
+def test_folds_trained_side_by_side_are_those_trained_alone(max_epochs):
+    """With enough epochs that the worse half is left behind, in each fold its own."""
     bags, y = sets()
     splits = repeated_folds(y, folds=5, repeats=1)
 
     def make(split):
-        seed = system_seed(3, split)
-        return ClassSetRBMCV(4, learning_rate=(0.1, 0.3), init_scale=0.3, max_epochs=6, random_state=seed)
+        rates, seed = (0.001, 0.01, 0.1, 0.3), system_seed(3, split)
+        return ClassSetRBMCV(4, learning_rate=rates, init_scale=0.3, max_epochs=max_epochs, random_state=seed)
 
     alone = [fit_and_judge(trial(bags, y), make(split), split) for split in splits]
     together = fit_and_judge_side_by_side(trial(bags, y), [make(split) for split in splits], splits)
@@ -131,6 +134,50 @@ def test_folds_trained_side_by_side_are_those_trained_alone():
         assert (one.key, one.n_right, one.log_loss, one.chosen) == (
             other.key, other.n_right, other.log_loss, other.chosen
         )  # fmt: skip
+
+
+def test_folds_that_do_not_fit_even_alone_leave_the_others(monkeypatch):
+    """A memory that holds two folds at once, but one of them never."""
+    bags, y = sets()
+    told = [(bags[split.train], y[split.train], None) for split in repeated_folds(y, folds=5, repeats=1)]
+    models = [ClassSetRBMCV(4, learning_rate=0.1, max_epochs=3, random_state=k) for k in range(5)]
+
+    def train_all(parts, real=_choosing._train_all):
+        if len(parts) > 2 or any(part.estimator is models[2] for part in parts):
+            raise MemoryError("It is full.")
+        real(parts)
+
+    monkeypatch.setattr(_choosing, "_train_all", train_all)
+    with pytest.warns(DeviceMemoryWarning, match="in two halves"):
+        faults = _choosing.fit_side_by_side(models, told)
+    assert [fault if fault is None else str(fault) for fault in faults] == [None, None, "It is full.", None, None]
+    assert [hasattr(model, "W_") for model in models] == [True, True, False, True, True]
+    assert vars(models[2]) == vars(clone(models[2]))
+    with pytest.raises(MemoryError, match=r"It is full\."):
+        models[2].fit(*told[2])
+
+
+def test_halves_draw_the_seeds_that_all_at_once_would_have_drawn(monkeypatch):
+    bags, y = sets()
+    told = [(bags[split.train], y[split.train], None) for split in repeated_folds(y, folds=5, repeats=1)]
+
+    def fitted():
+        generator = np.random.RandomState(0)
+        models = [ClassSetRBMCV(4, learning_rate=0.1, max_epochs=3, random_state=generator) for _ in told]
+        assert _choosing.fit_side_by_side(models, told) == [None] * 5
+        return [model.W_ for model in models]
+
+    together = fitted()
+
+    def train_all(parts, real=_choosing._train_all):
+        if len(parts) > 3:
+            raise MemoryError
+        real(parts)
+
+    monkeypatch.setattr(_choosing, "_train_all", train_all)
+    with pytest.warns(DeviceMemoryWarning, match="5 fits at once do not fit the memory"):
+        halves = fitted()
+    np.testing.assert_array_equal(together, halves)
 
 
 def test_a_fault_in_one_of_many_leaves_the_others(monkeypatch):

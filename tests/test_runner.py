@@ -182,6 +182,52 @@ def test_tasks_that_are_trained_together_are_as_if_alone(tmp_path):
             assert without_time(found) == without_time(alone.rows)
 
 
+def test_a_task_that_fails_leaves_those_trained_beside_it(tmp_path):
+    def broken(seed, quick, engine, n_jobs):
+        if seed:
+            raise ValueError("no luck")
+        return at_once(4).make(seed, quick, engine, n_jobs)
+
+    systems = (System("Broken", broken, side_by_side=True), at_once(4))
+    outcome = run(plan(*systems, repeats=1, engine="gpu"), tmp_path / "gpu.csv")
+    assert {row.system for row in outcome.rows} == {"Ours"}
+    assert len(outcome.rows) == outcome.n_done == 10
+    assert {(one.system, one.message) for one in outcome.failures} == {("Broken", "ValueError: no luck")}
+    assert len(outcome.failures) == 10
+
+
+def test_folds_that_are_finished_together_are_kept_together(tmp_path, monkeypatch):
+    kept, add = [], results.Writer.add
+    monkeypatch.setattr(results.Writer, "add", lambda self, rows: kept.append(len(rows)) or add(self, rows))
+    run(plan(at_once(4), repeats=1, engine="gpu"), tmp_path / "gpu.csv")
+    assert kept == [5, 5]
+
+
+def test_a_report_that_fails_in_a_thread_ends_the_run_and_fails_no_fold(tmp_path):
+    def report(progress):
+        if ", epoch" in progress.note:
+            raise BrokenPipeError("nobody listens")
+
+    with pytest.raises(BrokenPipeError, match="nobody listens"):
+        run(plan(at_once(4), repeats=1, engine="gpu"), tmp_path / "gpu.csv", report)
+
+
+def test_folds_have_seeds_of_their_own_and_systems_the_same(tmp_path):
+    seeds = {"Mean": [], "Other": []}
+
+    def watched(name):
+        def make(seed, quick, engine, n_jobs):
+            seeds[name].append(seed)
+            return Mean(seed)
+
+        return System(name, make)
+
+    run(plan(*map(watched, seeds), datasets=("one",), repeats=2), tmp_path / "table.csv")
+    # The first is of the digest alone.
+    assert seeds["Mean"] == seeds["Other"]
+    assert len(set(seeds["Mean"][1:])) == len(seeds["Mean"][1:]) == 10
+
+
 def test_warnings_are_as_before_when_tasks_were_trained_together(tmp_path):
     before = list(warnings.filters)
     run(plan(at_once(4), at_once(9, "Longer"), repeats=1, engine="gpu"), tmp_path / "gpu.csv")
@@ -212,9 +258,12 @@ run(plan(at_once(4), at_once(10**7, "Endless"), repeats=1, engine="gpu"), Path(s
 def test_ctrl_c_ends_tasks_that_are_trained_together_and_keeps_what_is_finished(tmp_path):
     path, code = tmp_path / "table.csv", ENDLESS.format(tests=str(Path(__file__).parent))
     process = subprocess.Popen([sys.executable, "-c", code, str(path)], stderr=subprocess.PIPE, text=True)
-    wait_for(10, path)
-    process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=60)
+    try:
+        wait_for(10, path)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert told.rstrip().endswith("KeyboardInterrupt")
     assert {row.system for row in results.read(path)} == {"Ours"}
     assert len(results.read(path)) == 10

@@ -18,6 +18,8 @@ MANY_MODELS = 100
 MANY_ENTRIES, LARGE_BATCH = 5_000_000, 64
 # More hidden units, or more of them times classes, the registers of a program on a graphics processor do not hold.
 MOST_HIDDEN, MOST_OUTER = 256, 2**14
+# Batches times features: so many places are kept there for an epoch of a sparse model.
+MOST_PLACES = 2**27
 
 
 def get_engine(name: str) -> Engine:
@@ -48,6 +50,11 @@ def has_kernels(spec: Spec, model: Model) -> bool:
     return spec.unit == "set" and n_hidden <= MOST_HIDDEN and n_hidden * n_classes <= MOST_OUTER
 
 
+def has_room(n_sets: int, batch_size: int, n_features: int) -> bool:
+    """Return whether an epoch of sparse sets can be dealt out: a feature has a place in every batch, and one more."""
+    return (-(-n_sets // batch_size) + 1) * n_features <= MOST_PLACES
+
+
 def pays_on_gpu(spec: Spec, models: Sequence[Model], sets: Sequence[LabelledSets]) -> bool:
     """Return whether a graphics processor would be faster for this training."""
     # In float64 its speed was not measured.
@@ -55,7 +62,8 @@ def pays_on_gpu(spec: Spec, models: Sequence[Model], sets: Sequence[LabelledSets
         return False
     bags = sets[0].bags
     if bags.is_sparse:
-        return not spec.generative and spec.batch_size >= LARGE_BATCH and bags.X.nnz >= MANY_ENTRIES
+        large = spec.batch_size >= LARGE_BATCH and bags.X.nnz >= MANY_ENTRIES
+        return large and not spec.generative and has_room(len(bags), spec.batch_size, bags.shape[1])
     return spec.batch_size == 1 and not spec.persistent and len(models) >= MANY_MODELS
 
 

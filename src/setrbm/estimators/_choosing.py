@@ -220,10 +220,11 @@ def fit_side_by_side(estimators: Sequence[Choosing], data: Sequence[tuple[Any, A
     n = len(estimators)
     try:
         return _fit_at_once(estimators, data)
-    except MemoryError:
-        if n == 1:
-            raise
-    # Out here nothing of the attempt is held any more.
+    except MemoryError as fault:
+        told = str(fault)
+    # Out here nothing of the attempt is held any more, as it would be by the fault itself.
+    if n == 1:
+        return [MemoryError(told)]
     warnings.warn(
         f"{n} fits at once do not fit the memory; they are made in two halves, one after the other.",
         DeviceMemoryWarning,
@@ -235,6 +236,8 @@ def fit_side_by_side(estimators: Sequence[Choosing], data: Sequence[tuple[Any, A
 
 def _fit_at_once(estimators: Sequence[Choosing], data: Sequence[tuple[Any, Any, Any]]) -> list[Exception | None]:
     before = [dict(vars(estimator)) for estimator in estimators]
+    generators = [e.random_state for e in estimators if isinstance(e.random_state, np.random.RandomState)]
+    states = [generator.get_state() for generator in generators]
     faults: list[Exception | None] = [None] * len(estimators)
     parts: dict[int, _Part] = {}
 
@@ -264,6 +267,8 @@ def _fit_at_once(estimators: Sequence[Choosing], data: Sequence[tuple[Any, Any, 
     except BaseException:
         for i in range(len(estimators)):
             put_back(i)
+        for generator, state in zip(generators, states, strict=True):
+            generator.set_state(state)
         raise
     return faults
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import Any
+from typing import Any, cast
 
 import joblib
 import numpy as np
@@ -199,15 +199,15 @@ def _do(
     """Do the folds of all tasks and write down each as it is finished."""
     clock, show, finished = _Clock(tasks, plan.n_jobs), _by_one_thread_at_a_time(report), False
     try:
-        for task, done in _finished(tasks, lambda task, epoch: show(clock.progress(task, epoch))):
-            if isinstance(done, Failure):
-                outcome.failures.append(done)
-            else:
-                writer.add([done])
-                outcome.n_done += 1
-                if record is not None:
+        for task, together in _finished(tasks, lambda task, epoch: show(clock.progress(task, epoch))):
+            rows = [done for done in together if isinstance(done, Fold)]
+            writer.add(rows)
+            outcome.n_done += len(rows)
+            outcome.failures += [done for done in together if isinstance(done, Failure)]
+            for done in together:
+                clock.note(task, done)
+                if record is not None and isinstance(done, Fold):
                     record.note(done)
-            clock.note(task, done)
             show(clock.progress(task))
         finished = True
     finally:
@@ -251,16 +251,16 @@ def _by_one_thread_at_a_time(report: Callable[[Progress], None] | None) -> Calla
     return show
 
 
-def _finished(tasks: list[_Task], tell: Tell) -> Iterator[tuple[_Task, Fold | Failure]]:
-    """Do the folds of all tasks and yield each as it is finished."""
+def _finished(tasks: list[_Task], tell: Tell) -> Iterator[tuple[_Task, list[Fold | Failure]]]:
+    """Do the folds of all tasks and yield each as it is finished, or those that are finished together."""
     open_tasks = [task for task in tasks if task.splits]
     yield from _tasks_together([task for task in open_tasks if task.at_once], tell)
     for task in open_tasks:
         if not task.at_once:
-            yield from ((task, done) for done in _fold_by_fold(task))
+            yield from ((task, [done]) for done in _fold_by_fold(task))
 
 
-def _tasks_together(tasks: list[_Task], tell: Tell) -> Iterator[tuple[_Task, Fold | Failure]]:
+def _tasks_together(tasks: list[_Task], tell: Tell) -> Iterator[tuple[_Task, list[Fold | Failure]]]:
     """Do tasks that train all their folds at once, several at a time, each in a thread that Ctrl-C here ends too."""
     stopped = Event()
 
@@ -268,7 +268,11 @@ def _tasks_together(tasks: list[_Task], tell: Tell) -> Iterator[tuple[_Task, Fol
         def told(epoch: training.Progress) -> None:
             if stopped.is_set():
                 raise KeyboardInterrupt
-            tell(task, epoch)
+            try:
+                tell(task, epoch)
+            except Exception as fault:
+                # Not a fault of the folds.
+                raise _CannotTell from fault
 
         return _all_at_once(task, told)
 
@@ -277,10 +281,16 @@ def _tasks_together(tasks: list[_Task], tell: Tell) -> Iterator[tuple[_Task, Fol
         try:
             at_work = {threads.submit(work, task): task for task in tasks}
             for finished in as_completed(at_work):
-                yield from ((at_work[finished], done) for done in finished.result())
+                yield at_work[finished], finished.result()
+        except _CannotTell as fault:
+            raise cast(Exception, fault.__cause__) from None
         finally:
             stopped.set()
             threads.shutdown(cancel_futures=True)
+
+
+class _CannotTell(BaseException):
+    """What a report of progress raised in a thread; it ends the run."""
 
 
 def _fold_by_fold(task: _Task) -> Iterator[Fold | Failure]:

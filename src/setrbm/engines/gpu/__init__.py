@@ -11,7 +11,9 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
+from threading import Lock
 from typing import Any, cast
+from weakref import WeakSet
 
 import numpy as np
 
@@ -20,6 +22,7 @@ try:
 except ImportError:
     raise ImportError("engine='gpu' needs torch: pip install 'setrbm[gpu]'.") from None
 
+from setrbm import engines
 from setrbm._types import Array, Floats, Integers, Mask
 from setrbm.bags import Bags
 from setrbm.energy import Params
@@ -39,8 +42,12 @@ from setrbm.engines.protocol import (
 )
 
 Placed = Store | HostStore
-# How often sparse values are on the device while an epoch is dealt out.
-COPIES = 4
+# How often sparse values are on the device while an epoch is dealt out: measured, with what sorting them takes.
+COPIES = 6
+# So many streams torch has of a kind.
+STREAMS = 32
+_TAKEN: WeakSet[Any] = WeakSet()
+_STREAMS_LOCK = Lock()
 FULL = (
     "The sets and models must fit the memory of the device. It is full: train fewer models at once, use dtype float32, "
     "or engine='cpu'."
@@ -57,9 +64,8 @@ class GpuSession:
         self.dtype = DTYPES[spec.dtype]
         self._side_by_side: ManyModels | None = None
         self._alone: list[PackedModel] | None = None
-        # Sessions of several threads fill the device together, each by its own stream.
-        on_gpu = torch.device(device).type == "cuda"
-        self._stream = torch.cuda.Stream(device) if on_gpu else None  # type: ignore[no-untyped-call]
+        # Sessions of several threads fill the device together.
+        self._stream = _own_stream(device) if torch.device(device).type == "cuda" else None
 
     @contextmanager
     def _at_work(self) -> Iterator[None]:
@@ -148,11 +154,31 @@ class GpuSession:
             return [((model.best if remembered else None) or model.now).params() for model in self._alone]
 
 
-def _bytes_of(sets: LabelledSets, entries: int, itemsize: int) -> int:
-    """Return what sets take on the device: as they are, and dense ones once more in whole blocks of features."""
+def _own_stream(device: Any) -> Any:
+    """Return a stream that no other session has: torch hands out the same few again and again.
+
+    Streams of high priority are apart from those that copies are made by.
+    """
+    with _STREAMS_LOCK:
+        for _ in range(STREAMS):
+            stream = torch.cuda.Stream(device, priority=-1)  # type: ignore[no-untyped-call]
+            if stream not in _TAKEN:
+                break
+        _TAKEN.add(stream)
+    return stream
+
+
+def _bytes_of(sets: LabelledSets, entries: int, spec: Spec) -> int:
+    """Return what sets take on the device.
+
+    Sparse ones while an epoch is dealt out, with where the entries of each feature begin in each batch; dense ones as
+    they are, and once more in whole blocks of features.
+    """
+    n_features, itemsize = sets.bags.shape[1], DTYPES[spec.dtype].itemsize
     if sets.bags.is_sparse:
-        return entries * COPIES * (itemsize + 8)
-    return sets.bags.n_vectors * itemsize * (sets.bags.shape[1] + many.in_blocks(sets.bags.shape[1])[1])
+        places = min((len(sets.y) // spec.batch_size + 2) * n_features, engines.MOST_PLACES)
+        return entries * COPIES * (itemsize + 8) + 3 * 8 * places
+    return sets.bags.n_vectors * itemsize * (n_features + many.in_blocks(n_features)[1])
 
 
 def _run(model: PackedModel, epoch: int, store: Store, order: Integers) -> float:
@@ -178,7 +204,7 @@ class GpuEngine:
         self.check_device()
         dtype, entries = DTYPES[spec.dtype], int(entries_of(sets).sum())
         with faults_explained(), many.MEMORY:
-            n_bytes, room = _bytes_of(sets, entries, dtype.itemsize), many.SHARE * free_bytes(self.device)
+            n_bytes, room = _bytes_of(sets, entries, spec), many.SHARE * free_bytes(self.device)
             if n_bytes <= room:
                 return place(sets, dtype, self.device)
         warnings.warn(

@@ -36,7 +36,9 @@ def fits(spec: Spec, model: Model, stores: Sequence[Store]) -> bool:
     """Return whether these models can be trained this way."""
     if not has_kernels(spec, model) or spec.batch_size != 1 or spec.persistent:
         return False
-    return all(isinstance(store.rows, DenseRows) for store in stores)
+    width = max(in_blocks(model.params.W.shape[1])[1], padded(model.params.W.shape[0]))
+    # Within a set the kernels count in 32 bits.
+    return all(isinstance(s.rows, DenseRows) and int(s.host_sizes.max()) * width < 2**31 for s in stores)
 
 
 def padded(n: int, least: int = 16) -> int:

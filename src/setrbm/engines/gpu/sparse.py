@@ -14,11 +14,11 @@ import numpy as np
 import torch
 
 from setrbm._types import Integers
-from setrbm.engines import has_kernels
+from setrbm.engines import has_kernels, has_room
 from setrbm.engines.gpu.graphs import repeat
 from setrbm.engines.gpu.many import TILE, padded
 from setrbm.engines.gpu.packed import PackedModel
-from setrbm.engines.gpu.store import MOST_PLACES, HostStore, SparseRows, Store, ends_of, spans
+from setrbm.engines.gpu.store import HostStore, SparseRows, Store, ends_of, spans
 from setrbm.engines.protocol import Model, Spec
 
 # Entries that are worked on together, of a vector and of a feature.
@@ -34,10 +34,10 @@ def fits(spec: Spec, model: Model, stores: Sequence[Store | HostStore]) -> bool:
 
 def _fits(spec: Spec, store: Store | HostStore) -> bool:
     if isinstance(store, HostStore):
+        # Its pieces are made so that they have room.
         bags = store.sets.bags
-        return bool(bags.is_sparse) and 2 * bags.shape[1] <= MOST_PLACES
-    n_batches = -(-store.n_sets // spec.batch_size)
-    return isinstance(store.rows, SparseRows) and (n_batches + 1) * store.rows.n_features <= MOST_PLACES
+        return bool(bags.is_sparse) and has_room(1, 1, bags.shape[1])
+    return isinstance(store.rows, SparseRows) and has_room(store.n_sets, spec.batch_size, store.rows.n_features)
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,8 @@ class SparseModel(PackedModel):
         most_rows = int(np.diff(epoch.host_ends[[*range(0, n_sets, size), n_sets]]).max())
         HP, CP = padded(n_hidden), padded(n_classes, 2)
         new = p.c.new_empty
-        A, parts, deltas = new(most_rows, HP), new(size, CP + 1, HP), new(size, CP)
+        most_sets = min(size, n_sets)
+        A, parts, deltas = new(most_rows, HP), new(most_sets, CP + 1, HP), new(most_sets, CP)
         rates = p.c.new_tensor([self.model.learning_rate, self.model.shrink(self.spec)])
         step = torch.zeros(1, dtype=torch.int32, device=self.device)
         batch = (step, size, n_sets)
@@ -146,7 +147,7 @@ class SparseModel(PackedModel):
                 *batch, epoch.ends, p.Wt, p.c, stored.values, stored.columns, stored.starts, epoch.rows, A, n_hidden,
                 HP=HP, E=OF_A_VECTOR, num_warps=4,
             )  # fmt: skip
-            kernels.set_steps[(size,)](
+            kernels.set_steps[(most_sets,)](
                 *batch, rates, A, epoch.ends, store.labels, store.weights, epoch.order, p.U, p.d, parts, deltas, losses,
                 n_hidden, n_classes, HP=HP, CP=CP, T=TILE, num_warps=4, **variant,
             )  # fmt: skip
