@@ -136,6 +136,21 @@ def test_folds_trained_side_by_side_are_those_trained_alone(max_epochs):
         )  # fmt: skip
 
 
+def test_the_worse_half_is_left_behind_in_each_fold_for_itself():
+    """Beside a fold that is easy all candidates of a hard one are worse."""
+    bags, y = sets()
+    told = [(bags, y, None), (bags, np.random.default_rng(0).permutation(y), None)]
+    rates = (0.001, 0.01, 0.1, 0.3)
+    together, alone = (
+        [ClassSetRBMCV(4, learning_rate=rates, init_scale=0.3, max_epochs=200, random_state=0) for _ in told]
+        for _ in range(2)
+    )
+    assert _choosing.fit_side_by_side(together, told) == [None, None]
+    for one, other, data in zip(together, alone, told, strict=True):
+        assert one.results_["left_behind"] == other.fit(*data).results_["left_behind"]
+        assert sum(one.results_["left_behind"]) == 3
+
+
 def test_folds_that_do_not_fit_even_alone_leave_the_others(monkeypatch):
     """A memory that holds two folds at once, but one of them never."""
     bags, y = sets()
