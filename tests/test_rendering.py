@@ -125,6 +125,10 @@ def test_latex_marks_the_best_and_the_not_worse(table):
     assert r" & 47.5 $\pm$ 0.7 & " in text
     assert r" & - (7 of 10 folds) & " in text
     assert text.count(r"\cellcolor") == 5
+    # XOR* on Musk1 and on average, in the paper's Table 1.
+    below = text.split("ClassSetRBM XOR* & ")[1].splitlines()[1]
+    assert below.startswith(r"\quad\small the paper's & \small 83.91 & ")
+    assert below.endswith(r" & \small 79.75 \\")
 
 
 def test_latex_names_are_escaped_and_rows_are_whole(table):

@@ -151,9 +151,9 @@ def as_html(table: Table1, marking: Marking = "corrected") -> str:
 
 
 def as_latex(table: Table1, marking: Marking = "corrected") -> str:
-    r"""Return the table in LaTeX: the best in a ``\cellcolor``, the not significantly worse in ``\textbf``.
+    r"""Return the table in LaTeX, the paper's figures below ours.
 
-    Needs the packages booktabs and xcolor with the option table.
+    The best stand in a ``\cellcolor``, the not significantly worse in ``\textbf``. Needs the packages booktabs and xcolor with the option table.
 
     Parameters
     ----------
@@ -169,7 +169,11 @@ def as_latex(table: Table1, marking: Marking = "corrected") -> str:
     for system in table.systems:
         cells = [_latex_cell(table, system, dataset, marks[system, dataset]) for dataset in table.datasets]
         lines += [" & ".join([escape_latex(system), *cells, number(table.average(system))]) + r" \\"]
-    words = escape_latex(caption(table, marking) + " Shaded: the best.")
+        if (average := table.paper_average(system)) is not None:
+            figures = [number(table.cells[system, dataset].paper, 2) for dataset in table.datasets]
+            small = [rf"\small {text}" for text in ("the paper's", *figures, number(average, 2))]
+            lines += [r"\quad" + " & ".join(small) + r" \\"]
+    words = escape_latex(f"{caption(table, marking)} Shaded: the best. Below: the paper's ({SOURCE}).")
     lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{words}}}", r"\end{table}"]
     return "\n".join(lines) + "\n"
 
