@@ -153,7 +153,8 @@ def as_html(table: Table1, marking: Marking = "corrected") -> str:
 def as_latex(table: Table1, marking: Marking = "corrected") -> str:
     r"""Return the table in LaTeX, the paper's figures below ours.
 
-    The best stand in a ``\cellcolor``, the not significantly worse in ``\textbf``. Needs the packages booktabs and xcolor with the option table.
+    The best stand in a ``\cellcolor``, the not significantly worse in ``\textbf``. Needs the packages booktabs and
+    xcolor with the option table.
 
     Parameters
     ----------
