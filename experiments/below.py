@@ -3,7 +3,7 @@
 ClassSetRBM OR Hybrid on Tiger: as its row is made, and with other choices offered. The splits are those the recipe was
 judged by, of a seed no table uses: 20 of them, and no test fold is ever opened. Nothing of the table was changed after.
 
-    python experiments/below.py --data-home FOLDER     (some twenty minutes on two cores)
+    python experiments/below.py --data-home FOLDER     (took 45 minutes on two cores, with other work beside it)
 
 writes a line for each to results/below.csv.
 """
