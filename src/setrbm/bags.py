@@ -85,7 +85,7 @@ class Bags:
                     f"Each set must be a matrix with one vector a row. Got {matrix.ndim} dimension(s) for the set at "
                     f"index {k}."
                 )
-        offsets = np.concatenate([[0], np.cumsum([m.shape[0] for m in matrices])])
+        offsets = offsets_of([m.shape[0] for m in matrices])
         _refuse_empty(np.diff(offsets))
         widths = np.array([m.shape[1] for m in matrices])
         if (other := np.flatnonzero(widths != widths[0])).size:
@@ -114,7 +114,7 @@ class Bags:
         for k, part in enumerate(parts):
             if _as_tuple(names) != _as_tuple(part.feature_names):
                 raise ValueError(f"All parts must have the same feature names. Part {k} differs from the first.")
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        offsets = offsets_of(sizes)
         return cls(joined.X, offsets, np.concatenate([part.ids for part in parts]), names)
 
     @classmethod
@@ -188,7 +188,7 @@ class Bags:
             row_labels = _as_column(labels, X.shape[0], "labels")
             y = row_labels[first_rows]
             _refuse_mixed_labels(row_labels, y, codes, ids)
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(ids)))])
+        offsets = offsets_of(np.bincount(codes, minlength=len(ids)))
         if (np.diff(codes) < 0).any():
             X = X[np.argsort(codes, kind="stable")]
         bags = cls(X, offsets, ids, feature_names)
@@ -373,7 +373,7 @@ class Bags:
         """Return the sets at these positions, as a copy."""
         _refuse_none(len(positions))
         starts, sizes = self.offsets[positions], self.sizes[positions]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        offsets = offsets_of(sizes)
         rows = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
         return Bags._trusted(self.X[rows], offsets, self.ids[positions], self.feature_names)
 
@@ -389,6 +389,17 @@ class Bags:
             for n, word in ((len(self), "set"), (self.n_vectors, "vector"), (self.shape[1], "feature"))
         )
         return f"Bags({counts}, {'CSR' if self.is_sparse else 'dense'} {self.dtype})"
+
+
+def offsets_of(sizes: npt.ArrayLike) -> Integers:
+    """Return where each of several parts of these sizes begins, and where the last ends.
+
+    Examples
+    --------
+    >>> offsets_of([2, 3, 1])
+    array([0, 2, 5, 6])
+    """
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
 
 
 def _as_matrix(X: Any) -> Any:

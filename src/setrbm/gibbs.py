@@ -15,6 +15,7 @@ from scipy.special import expit, log_expit, softmax
 
 from setrbm import draws
 from setrbm._types import Array, Constraint, Integers, Visible
+from setrbm.bags import offsets_of
 from setrbm.draws import ChainDraws
 from setrbm.energy import Params, activations
 from setrbm.pooling import soft_pool
@@ -168,7 +169,7 @@ def sample_sets(
     sizes: Integers, params: Params, constraint: Constraint, visible: Visible, n_steps: int, seed: int
 ) -> tuple[Array, Integers, Integers]:
     """Run one block Gibbs chain a set for ``n_steps`` full steps; return the last vectors, offsets and labels."""
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+    offsets = offsets_of(sizes)
     chain = ChainDraws(seed, 0, np.arange(len(sizes)), sizes)
     X = np.zeros((offsets[-1], len(params.b)))
     y = (chain.per_set(0, draws.START, 1)[:, 0] * len(params.d)).astype(np.intp)

@@ -31,7 +31,7 @@ from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
 from setrbm._types import Array, Floats, Integers
-from setrbm.bags import Bags
+from setrbm.bags import Bags, offsets_of
 
 SetKernel = Literal["migraph", "migraph2", "max"]
 KERNELS = ("migraph", "migraph2", "max")
@@ -166,7 +166,7 @@ class Side:
     def chosen(self, sets: Integers) -> Side:
         """Return some of the sets."""
         sizes = np.diff(self.offsets)[sets]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        offsets = offsets_of(sizes)
         rows = np.arange(offsets[-1]) + np.repeat(self.offsets[sets] - offsets[:-1], sizes)
         return Side(self.X[rows], self.half_squares[rows], self.weights[rows], offsets, self.centre)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_safetensors
+
+from setrbm._files import write_atomically
 
 FORMAT = 1
 FIELD = "setrbm"
@@ -47,23 +48,6 @@ def digest(header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> str:
         total.update(f"{name} {arrays[name].dtype.str} {arrays[name].shape}".encode())
         total.update(np.ascontiguousarray(arrays[name]).tobytes())
     return total.hexdigest()
-
-
-def write_atomically(path: Path, payload: bytes) -> None:
-    """Write bytes to a new file beside the path, flush it to disk, then rename it into place."""
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {str(path.parent)!r} to write {path.name!r} to.")
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
-        # Made by open, so that the umask gives its rights; "x" never takes a file that is there.
-        with open(temporary, "xb") as file:
-            file.write(payload)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def read(path: str | os.PathLike[str]) -> ModelFile:

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from setrbm._files import replacing
 from setrbm._types import Array
 from setrbm.bags import Bags
 
@@ -188,13 +189,8 @@ def write_shard(path: Path, bags: Bags, y: npt.NDArray[Any]) -> None:
         arrays |= {"data": bags.X.data, "indices": bags.X.indices, "indptr": bags.X.indptr}
     else:
         arrays["X"] = bags.X
-    temporary = path.with_name(f".{path.name}.part")
-    try:
-        with open(temporary, "wb") as file:
-            np.savez(file, **arrays)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(path) as file:
+        np.savez(file, **arrays)
 
 
 def _stamp(path: Path) -> tuple[int, int]:

@@ -145,7 +145,7 @@ def _row(molecule: dict[str, Any]) -> tuple[Any, ...]:
 
 def _write_picture(path: Path, document: dict[str, Any]) -> Path | None:
     """Write the picture, or say how to get what it needs."""
-    from setrbm.persistence import write_atomically
+    from setrbm._files import write_atomically
 
     try:
         from setrbm.cli._picture import draw

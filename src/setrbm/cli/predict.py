@@ -43,7 +43,7 @@ def predict(
     bags = read_bags(data, bag, label, **columns_of(fitted))
     answers = _answers(fitted, bags.ids, fitted.predict_proba(bags), proba)
     if output is not None:
-        from setrbm.persistence import write_atomically
+        from setrbm._files import write_atomically
 
         write_atomically(output, _as_csv(answers, bag, label).encode())
         typer.echo(f"Wrote the classes of {count(len(answers), 'set')} to {output}.", err=True)

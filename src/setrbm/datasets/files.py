@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from setrbm._files import write_atomically
 from setrbm.bags import Bags, Labels
 from setrbm.datasets._csv import read_csv
 from setrbm.datasets._parquet import read_parquet
@@ -26,7 +27,6 @@ from setrbm.datasets._rows import (
     refuse_mixed_labels,
 )
 from setrbm.datasets._svmlight import read_svmlight
-from setrbm.persistence import write_atomically
 
 TEXT, SVMLIGHT, PARQUET = (".csv",), (".svm", ".svmlight", ".libsvm"), (".parquet", ".pq")
 

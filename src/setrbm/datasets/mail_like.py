@@ -7,7 +7,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from setrbm._types import Array, Integers
-from setrbm.bags import Bags
+from setrbm.bags import Bags, offsets_of
 
 # Pieces of mail, pages and classes of the two collections, and their number of features.
 SHAPES = {"DsDe": (14_593, 102_071, 11), "DsUs": (16_808, 160_372, 6)}
@@ -66,7 +66,7 @@ def make_mail_like(
         n_features // 20, n_features, (n_classes, min(CLASS_WORDS, n_features))
     )
     X = _pages(rng, np.repeat(y, sizes), own, n_features, words_per_vector)
-    return Bags(X, np.concatenate([[0], np.cumsum(sizes)])), y
+    return Bags(X, offsets_of(sizes)), y
 
 
 def _check(n_sets: int, n_vectors: int, n_classes: int, n_features: int, words_per_vector: float) -> None:
@@ -106,7 +106,7 @@ def _pages(
     pairs = np.sort(page.astype(np.int64) * n_features + words)
     pairs = pairs[np.concatenate([[True], pairs[1:] != pairs[:-1]])]
     rows, cols = np.divmod(pairs, n_features)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(labels)))])
+    starts = offsets_of(np.bincount(rows, minlength=len(labels)))
     ones = np.ones(len(pairs), dtype=np.float32)
     return sparse.csr_array((ones, cols.astype(np.int32), starts.astype(np.int32)), shape=(len(labels), n_features))
 

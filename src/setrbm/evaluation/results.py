@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
+from setrbm._files import write_atomically
+
 # Raised whenever the meaning of a column changes; files of another number are refused.
 FORMAT = 1
 
@@ -163,12 +165,7 @@ def only_writer(path: Path) -> Iterator[None]:
 
 def write(path: Path, rows: Iterable[Fold]) -> None:
     """Write a whole results file, its rows in order; the old one is replaced in one step."""
-    new = path.with_name(path.name + ".new")
-    with new.open("w", encoding="utf-8", newline="") as file:
-        file.write(",".join(HEADER) + "\n" + _lines(sorted(rows)))
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
+    write_atomically(path, (",".join(HEADER) + "\n" + _lines(sorted(rows))).encode())
 
 
 def _lines(rows: Iterable[Fold]) -> str:

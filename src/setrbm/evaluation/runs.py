@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from setrbm._files import write_atomically
 from setrbm._version import __version__
 from setrbm.evaluation.paper import FOLDS, REPEATS
 from setrbm.evaluation.results import Fold
@@ -86,9 +87,7 @@ class Record:
             "finished": finished,
             "kind": asdict(self.kind),
         }
-        new = self.path.with_name(self.path.name + ".new")
-        new.write_text(json.dumps([*self._before, entry], indent=1) + "\n", encoding="utf-8")
-        new.replace(self.path)
+        write_atomically(self.path, (json.dumps([*self._before, entry], indent=1) + "\n").encode())
         self._last_write = time.perf_counter()
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from setrbm._types import Integers
+from setrbm.bags import offsets_of
 from setrbm.engines import has_kernels, has_room
 from setrbm.engines.gpu.graphs import repeat
 from setrbm.engines.gpu.many import TILE, padded
@@ -88,7 +89,7 @@ def _dealt(store: Store, entries: _ByFeature, order: Integers, size: int) -> _Ep
     on_device = torch.from_numpy(order).to(device)
     lengths = store.offsets[on_device + 1] - store.offsets[on_device]
     ends = ends_of(lengths)
-    host_ends = np.concatenate([[0], np.cumsum(store.host_sizes[order])])
+    host_ends = offsets_of(store.host_sizes[order])
     n_rows, n_batches = int(host_ends[-1]), -(-len(order) // size)
     rows = spans(store.offsets[on_device], lengths, ends, n_rows)
     batches = torch.arange(len(order), device=device) // size

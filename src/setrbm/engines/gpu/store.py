@@ -12,6 +12,7 @@ import torch
 
 from setrbm import engines
 from setrbm._types import Floats, Integers
+from setrbm.bags import offsets_of
 from setrbm.engines.ahead import one_ahead
 from setrbm.engines.protocol import LabelledSets
 
@@ -252,10 +253,10 @@ class HostStore:
 
 def joined(stores: Sequence[Store], n_columns: int) -> tuple[Store, Integers]:
     """Return dense stores as one, with zeros up to so many columns, and the number of the first set of each in it."""
-    firsts = np.concatenate([[0], np.cumsum([store.n_sets for store in stores])[:-1]])
+    firsts = offsets_of([store.n_sets for store in stores])[:-1]
     rows = [store.rows.dense() for store in stores]
     rows = [torch.nn.functional.pad(X, (0, n_columns - X.shape[1])) for X in rows]
-    ends = np.concatenate([[0], np.cumsum([len(X) for X in rows])[:-1]])
+    ends = offsets_of([len(X) for X in rows])[:-1]
     offsets = [store.offsets[:-1] + int(end) for store, end in zip(stores, ends, strict=True)]
     last = torch.tensor([sum(len(X) for X in rows)], device=rows[0].device)
     whole = Store(
