@@ -12,7 +12,7 @@ import setrbm
 SOURCE = Path(setrbm.__file__).parent
 # Data flows downwards: a module imports only from rooms that stand above its own (or its own).
 ROOMS = [
-    ["_types", "_version", "_files", "_text", "draws"],
+    ["_types", "_version", "_files", "_text", "_warnings", "draws"],
     ["bags"],
     ["scaling", "pooling", "shards", "kernels"],
     ["energy"],

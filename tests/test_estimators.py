@@ -1,13 +1,16 @@
 import re
 from contextlib import nullcontext
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
 from scipy.special import logsumexp
+from sklearn.base import clone
+from sklearn.callback import ProgressBar
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
 
 from brute import CONSTRAINTS, POOLINGS, visible_states
 from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV, draws
@@ -15,8 +18,9 @@ from setrbm.datasets import load_musk1
 from setrbm.energy import free_energy, log_posterior
 from setrbm.engines import get_engine
 from setrbm.engines.protocol import LabelledSets
-from setrbm.estimators._fitting import model_of, progress_report, spec_of, start_of, train_side_by_side
-from setrbm.training import NO_SETS, Schedule, train
+from setrbm.estimators import choosing
+from setrbm.estimators.settings import Settings
+from setrbm.training import InMemory, Schedule, Trainee, train
 
 RNG = np.random.default_rng(0)
 OBJECTIVES = ["discriminative", "generative", "hybrid"]
@@ -31,6 +35,26 @@ def easy(n_sets=40, n_features=6, seed=0, low=0.0, high=1.0):
     y = np.arange(n_sets) % 2
     X[offsets[:-1][y == 1], 0] = 1.0
     return Bags(low + (high - low) * X, offsets), y
+
+
+class EpochCallback:
+    """A scikit-learn callback that does something after every epoch, given its phase and its number."""
+
+    def __init__(self, act):
+        self.act = act
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        if context.task_name == "epoch":
+            return self.act(context.parent.task_name, context.task_id + 1)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -213,7 +237,7 @@ def test_sets_of_weight_zero_are_as_if_not_given_to_partial_fit_either():
 
 def test_persistent_chains_are_refused_where_they_cannot_persist():
     bags, y = easy()
-    with pytest.raises(ValueError, match=r"partial_fit meets each set once. Use fit, or persistent=False"):
+    with pytest.raises(ValueError, match=r"partial_fit sees each set once. Use fit, or persistent=False"):
         ClassSetRBM(5, objective="hybrid", persistent=True).partial_fit(bags, y, classes=[0, 1])
 
 
@@ -278,29 +302,25 @@ def test_cv_survives_candidates_that_diverge_and_says_which():
     model = ClassSetRBMCV(5, learning_rate=(0.1, 1e9), **settings).fit(bags, y)
     assert model.results_["diverged"] == [False, True]
     assert [len(history["loss"]) for history in model.results_["history"]] == [5, 1]
-    with pytest.raises(ValueError, match="must not diverge"):
+    with pytest.raises(ValueError, match="Training diverged"):
         ClassSetRBMCV(5, learning_rate=(1e9, 1e10), **settings).fit(bags, y)
     overturned = ClassSetRBMCV(5, learning_rate=0.1, **settings | {"weight_decay": (0.0, 20.0)}).fit(bags, y)
     assert overturned.results_["diverged"] == [False, True]
 
 
-def test_ctrl_c_ends_the_whole_choice_and_keeps_the_best_so_far():
+def test_ctrl_c_ends_the_whole_choice_and_keeps_the_best_candidate_so_far():
     bags, y = easy()
     epochs = []
 
-    def interrupt(progress):
-        epochs.append(progress.epoch)
+    def interrupt(phase, number):
+        epochs.append(number)
         if len(epochs) == 6:
             raise KeyboardInterrupt
 
-    token = progress_report.set(interrupt)
-    try:
-        # Three shapes, so three groups; Ctrl-C comes in the second.
-        model = ClassSetRBMCV((3, 4, 5), learning_rate=(0.05, 0.1), init_scale=0.3, max_epochs=4, random_state=0)
-        with pytest.warns(UserWarning, match="interrupted in epoch 3 of 4"):
-            model.fit(bags, y)
-    finally:
-        progress_report.reset(token)
+    # Three shapes, so three groups; Ctrl-C comes in the second.
+    model = ClassSetRBMCV((3, 4, 5), learning_rate=(0.05, 0.1), init_scale=0.3, max_epochs=4, random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.set_callbacks(EpochCallback(interrupt)).fit(bags, y)
     assert epochs == [1, 2, 3, 4, 1, 2]
     assert [np.isfinite(score) for score in model.results_["score"]] == [True] * 4 + [False] * 2
     assert model.best_score_ == min(model.results_["score"])
@@ -383,28 +403,98 @@ def test_progress_is_shown_when_asked(capsys):
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 3
     assert re.match(
-        r"\[ClassSetRBM\] epoch 3/3: loss \d\.\d+, held out \d\.\d+ \(.* s, at most 0.0 s left\)", lines[-1]
+        r"\[ClassSetRBM\] fitting, epoch 3/3: loss \d\.\d+, held-out loss \d\.\d+ \(.* s, at most 0.0 s left\)",
+        lines[-1],
     )
     ClassSetRBM(5, max_epochs=3).fit(bags, y)
     assert capsys.readouterr().err == ""
 
 
-def test_ctrl_c_keeps_the_best_parameters_so_far():
+@pytest.mark.parametrize("warm_start", [False, True])
+def test_ctrl_c_stores_the_best_parameters_so_far_and_is_raised(warm_start):
     bags, y = easy(200)
 
-    def interrupt(progress):
-        if progress.epoch == 30:
+    def interrupt(phase, number):
+        if number == 30:
             raise KeyboardInterrupt
 
-    token = progress_report.set(interrupt)
-    try:
-        model = ClassSetRBM(20, max_epochs=100_000, patience=None, random_state=0)
-        with pytest.warns(UserWarning, match="interrupted in epoch 31 of 100000; the best parameters so far are kept"):
-            model.fit(bags, y)
-    finally:
-        progress_report.reset(token)
+    model = ClassSetRBM(20, max_epochs=100_000, patience=None, warm_start=warm_start, random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.set_callbacks(EpochCallback(interrupt)).fit(bags, y)
     whole = ClassSetRBM(20, max_epochs=30, patience=None, random_state=0).fit(bags, y)
     np.testing.assert_array_equal(model.W_, whole.W_)
+    np.testing.assert_array_equal(model.predict_proba(bags), whole.predict_proba(bags))
+
+
+def test_ctrl_c_after_the_pass_of_partial_fit_leaves_the_model_unchanged():
+    bags, y = easy()
+
+    def interrupt(phase, number):
+        raise KeyboardInterrupt
+
+    model = ClassSetRBM(5, random_state=0).partial_fit(bags, y, classes=[0, 1])
+    before = {name: np.copy(value) for name, value in vars(model).items() if name != "history_"}
+    with pytest.raises(KeyboardInterrupt):
+        model.set_callbacks(EpochCallback(interrupt)).partial_fit(bags, y)
+    model.set_callbacks()
+    assert {name for name in vars(model) if name != "history_"} == set(before)
+    np.testing.assert_array_equal(model.W_, before["W_"])
+    assert model.n_epochs_ == 1
+
+
+@pytest.mark.parametrize("estimator", [ClassSetRBM(5, max_epochs=50), ClassSetRBMCV(5, max_epochs=50)])
+def test_ctrl_c_stops_cross_validation(estimator):
+    bags, y = easy()
+    begun = []
+
+    def interrupt(phase, number):
+        begun.append(number)
+        if number == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cross_val_score(clone(estimator).set_callbacks(EpochCallback(interrupt)), bags, y, cv=5)
+    assert begun == [1, 2, 3]
+
+
+def test_a_callback_may_end_training():
+    bags, y = easy()
+    model = ClassSetRBM(5, max_epochs=50, early_stopping=False, random_state=0)
+    model.set_callbacks(EpochCallback(lambda phase, number: number == 4)).fit(bags, y)
+    assert model.n_epochs_ == 4
+    np.testing.assert_array_equal(
+        model.W_, ClassSetRBM(5, max_epochs=4, early_stopping=False, random_state=0).fit(bags, y).W_
+    )
+
+
+def test_callbacks_are_told_of_every_phase_and_epoch():
+    bags, y = easy()
+    seen = []
+    model = ClassSetRBMCV((3, 4), learning_rate=0.1, init_scale=0.3, max_epochs=3, random_state=0)
+    model.set_callbacks(EpochCallback(lambda phase, number: seen.append((phase, number)))).fit(bags, y)
+    assert seen == [(phase, n) for phase in ("choosing", "choosing", "fitting") for n in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_callbacks_are_torn_down_whether_fit_fails_or_not(fails):
+    bags, y = easy()
+    down = []
+    callback = EpochCallback(lambda phase, number: None)
+    callback.teardown = lambda estimator, context: down.append(context.task_name)
+    model = ClassSetRBM(5, max_epochs=2).set_callbacks(callback)
+    with pytest.raises(ValueError, match="finite") if fails else nullcontext():
+        model.fit(bags.with_vectors(np.full(bags.X.shape, np.nan)) if fails else bags, y)
+    assert down == ["fit"]
+    assert not any("callback" in name for name in vars(model) if name != "_skl_callbacks")
+
+
+def test_scikit_learns_progress_bar_shows_our_fits(capsys):
+    bags, y = easy()
+    ClassSetRBMCV(3, learning_rate=0.1, init_scale=0.3, max_epochs=3, random_state=0).set_callbacks(ProgressBar()).fit(
+        bags, y
+    )
+    shown = capsys.readouterr().out
+    assert "ClassSetRBMCV" in shown and "choosing" in shown and "fitting" in shown and "100%" in shown
 
 
 # --- bad input ---
@@ -468,7 +558,7 @@ def test_values_outside_zero_and_one_are_refused_for_binary_units_without_scalin
         ClassSetRBM(objective=objective, scale=None).fit(bags, y)
     model = ClassSetRBM(5, objective=objective, scale=None, visible="gaussian", max_epochs=2)
     assert np.isfinite(model.fit(bags, y).W_).all()
-    with pytest.raises(ValueError, match=r"must lie in \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"must be in \[0, 1\]"):
         ClassSetRBMCV(objective=("discriminative", objective), scale=None).fit(bags, y)
 
 
@@ -476,7 +566,7 @@ def test_values_outside_zero_and_one_are_refused_for_binary_units_without_scalin
 def test_divergence_is_said_at_once(engine):
     bags, y = easy()
     model = ClassSetRBM(learning_rate=1e6, weight_decay=0.0, max_epochs=10_000, patience=None, engine=engine)
-    with pytest.raises(ValueError, match=r"must not diverge. Got .* in epoch 1 .*Lower the learning"):
+    with pytest.raises(ValueError, match=r"Training diverged. Got .* in epoch 1 .*Lower the learning"):
         model.fit(bags, y)
 
 
@@ -486,7 +576,7 @@ def test_divergence_of_the_generative_part_alone_is_said_even_where_the_loss_sta
         objective="hybrid", visible="gaussian", scale=None, learning_rate=1e-9, generative_learning_rate=10.0,
         weight_decay=0.0, max_epochs=100, patience=None, init_scale=1e-9, random_state=0,
     )  # fmt: skip
-    with pytest.raises(ValueError, match=r"must not diverge. Got .* in epoch \d+ .*generative_learning_rate=10.0"):
+    with pytest.raises(ValueError, match=r"Training diverged. Got .* in epoch \d+ .*generative_learning_rate=10.0"):
         model.fit(bags, y)
 
 
@@ -534,7 +624,16 @@ def test_a_failed_fit_leaves_a_fitted_estimator_usable(break_it):
         ({"validation_fraction": 1.0}, "validation_fraction must lie between 0 and 1"),
         ({"patience": 0}, "patience must be None or an integer of 1 or more"),
         ({"engine": "tpu"}, "engine must be one of"),
+        ({"engine": {}}, "engine must be one of"),
         ({"n_jobs": 0}, "n_jobs must be a positive number of threads"),
+        ({"learning_rate": True}, "learning_rate must be a positive number. Got True"),
+        ({"weight_decay": False}, "weight_decay must be a number of 0 or more. Got False"),
+        ({"patience": True}, "patience must be None or an integer of 1 or more. Got True"),
+        ({"persistent": "no"}, "persistent must be True or False. Got 'no'"),
+        ({"warm_start": "no"}, "warm_start must be True or False. Got 'no'"),
+        ({"early_stopping": "auto"}, "early_stopping must be True or False. Got 'auto'"),
+        ({"class_weight": "equal"}, "class_weight must be None, 'balanced' or a dict"),
+        ({"verbose": "no"}, "verbose must be an integer. Got 'no'"),
     ],
 )
 def test_settings_that_cannot_be_used_are_named(settings, message):
@@ -575,7 +674,7 @@ def test_outliers_that_squeeze_a_feature_are_warned_of():
     X, y = rng.normal(size=(40, 4, 3)), np.arange(40) % 2
     ClassSetRBM(5, max_epochs=1).fit(X, y)
     X[3, 2, 1] = 5000.0
-    with pytest.warns(UserWarning, match=r"In 1 of 3 features \(the first: 1\) outlying values"):
+    with pytest.warns(UserWarning, match=r"In 1 of 3 features \(the first: 1\) outliers leave"):
         ClassSetRBM(5, max_epochs=1).fit(X, y)
     rare = (rng.random((40, 4, 3)) < 0.01).astype(float)
     ClassSetRBM(5, max_epochs=1).fit(rare, y)
@@ -597,12 +696,12 @@ def test_class_weights_that_are_no_weights_are_refused(weights):
 
 def test_warm_start_refuses_another_number_of_hidden_units():
     model = ClassSetRBM(5, max_epochs=1, warm_start=True).fit(*easy())
-    with pytest.raises(ValueError, match="goes on with the 5 hidden units fitted. Got n_hidden=7"):
+    with pytest.raises(ValueError, match="continues with the 5 hidden units fitted. Got n_hidden=7"):
         model.set_params(n_hidden=7).fit(*easy())
 
 
 def test_a_first_part_without_any_range_is_refused():
-    with pytest.raises(ValueError, match="must show the range of the features. Got 1 vector"):
+    with pytest.raises(ValueError, match="must show the range of the features. Every feature is constant"):
         ClassSetRBM().partial_fit([np.ones((1, 3))], [0], classes=[0, 1])
 
 
@@ -634,13 +733,12 @@ def test_a_refit_that_diverges_leaves_the_model_as_it_was_chosen(monkeypatch, n_
     settings = {"learning_rate": (0.05, 0.1), "init_scale": 0.3, "max_epochs": 4, "random_state": 0}
     kept = ClassSetRBMCV(5, refit=False, **settings).fit(bags, y)
 
-    def train_apart(estimator, spec, models, sets, learned_from, watched, schedule, epochs=None, rivals=None):
-        limit = 30.0 if len(watched[0]) else 1e-9
-        monkeypatch.setattr("setrbm.training.DIVERGED", limit)
-        return train_side_by_side(estimator, spec, models, sets, learned_from, watched, schedule, epochs, rivals)
+    def train_apart(estimator, spec, trainees, schedule, monitor, real=choosing._train):
+        monkeypatch.setattr("setrbm.training.loop.DIVERGED", 30.0 if schedule.phase == "choosing" else 1e-9)
+        return real(estimator, spec, trainees, schedule, monitor)
 
-    monkeypatch.setattr("setrbm.estimators._choosing.train_side_by_side", train_apart)
-    with pytest.warns(UserWarning, match="diverged when they were trained again on all sets. The model is kept"):
+    monkeypatch.setattr(choosing, "_train", train_apart)
+    with pytest.warns(UserWarning, match=r"diverged in (\d) of \1 refits. The best candidate is kept without a refit"):
         model = ClassSetRBMCV(5, n_fits=n_fits, **settings).fit(bags, y)
     np.testing.assert_array_equal(model.W_, kept.W_)
     assert model.temperature_ == 1.0
@@ -651,12 +749,12 @@ def test_fits_that_diverge_are_left_out_of_the_average(monkeypatch):
     settings = {"learning_rate": 0.1, "init_scale": 0.3, "max_epochs": 4, "random_state": 0}
     whole = ClassSetRBMCV(5, n_fits=3, **settings).fit(bags, y)
 
-    def train_apart(*args, **kwargs):
-        outcomes = train_side_by_side(*args, **kwargs)
+    def train_apart(*args, real=choosing._train):
+        outcomes = real(*args)
         return outcomes if len(outcomes) < 3 else [outcomes[0], replace(outcomes[1], diverged_in=2), outcomes[2]]
 
-    monkeypatch.setattr("setrbm.estimators._choosing.train_side_by_side", train_apart)
-    with pytest.warns(UserWarning, match="on all sets, in 1 of 3 fits, which are left out; offer smaller"):
+    monkeypatch.setattr(choosing, "_train", train_apart)
+    with pytest.warns(UserWarning, match="diverged in 1 of 3 refits. The others are kept. Offer smaller"):
         model = ClassSetRBMCV(5, n_fits=3, **settings).fit(bags, y)
     np.testing.assert_array_equal(model.W_, np.delete(whole.W_, slice(5, 10), axis=0))
     assert model.temperature_ == 2.0
@@ -680,23 +778,18 @@ def test_ctrl_c_before_anything_is_learned_is_raised_as_always(monkeypatch, esti
 
 
 @pytest.mark.parametrize("epoch", [1, 3])
-def test_ctrl_c_in_the_refit_keeps_the_model_as_it_was_chosen(epoch):
+def test_ctrl_c_in_the_refit_keeps_the_best_candidate(epoch):
     bags, y = easy()
     settings = {"learning_rate": (0.05, 0.1), "init_scale": 0.3, "max_epochs": 20, "random_state": 0}
     kept = ClassSetRBMCV(5, refit=False, **settings).fit(bags, y)
-    seen = []
 
-    def interrupt(progress):
-        seen.append(progress.running)
-        if progress.epoch == epoch and len(seen) > 10:
+    def interrupt(phase, number):
+        if phase == "fitting" and number == epoch:
             raise KeyboardInterrupt
 
-    token = progress_report.set(interrupt)
-    try:
-        with pytest.warns(UserWarning, match="interrupted"):
-            model = ClassSetRBMCV(5, **settings).fit(bags, y)
-    finally:
-        progress_report.reset(token)
+    model = ClassSetRBMCV(5, **settings).set_callbacks(EpochCallback(interrupt))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(bags, y)
     np.testing.assert_array_equal(model.W_, kept.W_)
     assert model.temperature_ == 1.0
 
@@ -704,7 +797,7 @@ def test_ctrl_c_in_the_refit_keeps_the_model_as_it_was_chosen(epoch):
 def test_going_on_with_another_number_of_hidden_units_is_refused_in_parts_too():
     bags, y = easy()
     model = ClassSetRBM(5).partial_fit(bags, y, classes=[0, 1])
-    with pytest.raises(ValueError, match="goes on with the 5 hidden units fitted. Got n_hidden=7"):
+    with pytest.raises(ValueError, match="continues with the 5 hidden units fitted. Got n_hidden=7"):
         model.set_params(n_hidden=7).partial_fit(bags, y)
 
 
@@ -715,19 +808,15 @@ def test_several_fits_are_averaged():
     assert model.temperature_ == 3.0
     assert model.W_.shape == (15, bags.shape[1])
     # Each fit is that of the chosen settings, from a seed of its own, to the chosen end.
-    chosen = SimpleNamespace(**model.get_params() | model.best_params_, unit="set")
+    chosen = Settings.of(model, **model.best_params_)
+    assert chosen == model.settings_
     scaled = model._scaled(bags)
     sets = LabelledSets(scaled, np.searchsorted(model.classes_, y), np.ones(len(y)))
     seeds = [model.seed_, *draws.further_seeds(model.seed_, 2)]
-    starts = [start_of(chosen, [scaled], bags.shape[1], 2, seed, scaled.dtype) for seed in seeds]
-    everything = np.arange(len(y))
-    alone = [
-        train(
-            get_engine("cpu"), spec_of(chosen, scaled.dtype), [model_of(chosen, start, seed)], [sets], [everything],
-            [NO_SETS], Schedule(model.best_epoch_),
-        )[0].params
-        for start, seed in zip(starts, seeds, strict=True)
-    ]  # fmt: skip
+    starts = [chosen.start([scaled], bags.shape[1], 2, seed, scaled.dtype) for seed in seeds]
+    fits = [Trainee(chosen.model(start, seed), InMemory.of(sets)) for start, seed in zip(starts, seeds, strict=True)]
+    engine, spec, schedule = get_engine("cpu"), chosen.spec(scaled.dtype), Schedule(model.best_epoch_)
+    alone = [train(engine, spec, [fit], schedule)[0].params for fit in fits]
     energies = [free_energy(scaled.X, scaled.offsets, params, "xor", "hard") for params in alone]
     np.testing.assert_allclose(model.free_energy(bags), np.sum(energies, axis=0), rtol=1e-10)
     np.testing.assert_allclose(model.predict_log_proba(bags), log_posterior(np.mean(energies, axis=0)), rtol=1e-9)
@@ -775,7 +864,7 @@ def test_an_average_has_no_joint_distribution_and_no_samples():
     settings = {"pooling": "soft", "learning_rate": 0.05, "init_scale": 0.3, "max_epochs": 4, "random_state": 0}
     model = ClassSetRBMCV(5, n_fits=2, **settings).fit(bags, y)
     for act in (lambda: model.log_joint(bags), lambda: model.sample([2])):
-        with pytest.raises(ValueError, match="average of 2 fits, which defines a posterior only. Fit with n_fits=1"):
+        with pytest.raises(ValueError, match="average of 2 fits, which defines only a posterior. Fit with n_fits=1"):
             act()
 
 
@@ -784,7 +873,8 @@ def test_an_average_has_no_joint_distribution_and_no_samples():
     [
         ({"n_fits": 0}, "n_fits must be 'auto' or an integer of 1 or more. Got 0"),
         ({"n_fits": "many"}, "n_fits must be 'auto' or an integer of 1 or more. Got 'many'"),
-        ({"n_fits": 2, "refit": False}, r"n_fits must be 1 or 'auto' where nothing is trained again \(refit=False\)"),
+        ({"n_fits": 2, "refit": False}, r"n_fits must be 1 or 'auto' if nothing is refitted \(refit=False\)"),
+        ({"refit": "no"}, "refit must be True or False. Got 'no'"),
         ({"halving": "no"}, "halving must be True or False. Got 'no'"),
         ({"early_stopping": "never"}, "early_stopping must be True, False or 'auto'. Got 'never'"),
         ({"max_epochs": (10, 0)}, "max_epochs must be an integer of 1 or more. Got 0"),
@@ -810,13 +900,13 @@ def test_early_stopping_is_left_to_the_number_of_held_out_sets():
     assert lengths(1000) < 12
 
 
-def test_one_left_behind_is_not_chosen_though_it_looked_better_then(early_rungs):
+def test_a_dropped_candidate_is_not_chosen_even_if_it_looked_better(early_rungs):
     # Labels that cannot be learned: the held-out loss grows with training, so what ended early has the least.
     rng = np.random.default_rng(0)
     X, y = rng.random((60, 8)), rng.integers(0, 2, 60)
     settings = {"learning_rate": (0.5, 0.6), "init_scale": 1.0, "max_epochs": 80, "n_fits": 1, "random_state": 0}
     model = ClassSetRBMCV(20, **settings).fit(X, y)
-    left = model.results_["left_behind"].index(True)
+    left = model.results_["dropped"].index(True)
     at_its_end = model.results_["history"][left]["held_out_loss"][-1]
     assert at_its_end < model.best_score_ == min(model.results_["score"])
     assert model.results_["score"][left] == np.inf
@@ -830,29 +920,29 @@ def test_where_training_only_harms_the_shortest_end_is_chosen():
     assert ClassSetRBMCV(20, max_epochs=(80, 10, 40), **settings).fit(X, y).best_epoch_ == 10
 
 
-def test_whoever_reached_an_end_is_not_left_behind():
-    assert ClassSetRBMCV(max_epochs=(200, 400))._schedule(10).rungs == (50, 100)
-    assert ClassSetRBMCV(max_epochs=(80, 400))._schedule(10).rungs == (50,)
-    assert ClassSetRBMCV(max_epochs=(10, 400))._schedule(10).rungs == ()
-    assert ClassSetRBMCV(max_epochs=150)._schedule(10).rungs == (37,)
-    assert ClassSetRBMCV(max_epochs=99)._schedule(10).rungs == ()
-    assert ClassSetRBMCV(halving=False)._schedule(10).rungs == ()
+def test_a_candidate_that_reached_an_end_is_not_dropped():
+    assert ClassSetRBMCV(max_epochs=(200, 400))._offer().schedule(10).rungs == (50, 100)
+    assert ClassSetRBMCV(max_epochs=(80, 400))._offer().schedule(10).rungs == (50,)
+    assert ClassSetRBMCV(max_epochs=(10, 400))._offer().schedule(10).rungs == ()
+    assert ClassSetRBMCV(max_epochs=150)._offer().schedule(10).rungs == (37,)
+    assert ClassSetRBMCV(max_epochs=99)._offer().schedule(10).rungs == ()
+    assert ClassSetRBMCV(halving=False)._offer().schedule(10).rungs == ()
 
 
-def test_where_all_that_went_on_diverged_the_best_left_behind_is_trained_to_the_end(early_rungs, monkeypatch):
-    def train_apart(*args, **kwargs):
-        outcomes = train_side_by_side(*args, **kwargs)
+def test_if_all_others_diverged_the_best_dropped_candidate_is_trained_to_the_end(early_rungs, monkeypatch):
+    def train_apart(*args, real=choosing._train):
+        outcomes = real(*args)
         return [
-            o if o.left_behind or not o.history["held_out_loss"][0] > 0 else replace(o, diverged_in=9) for o in outcomes
+            o if o.dropped or not o.history["held_out_loss"][0] > 0 else replace(o, diverged_in=9) for o in outcomes
         ]
 
-    monkeypatch.setattr("setrbm.estimators._choosing.train_side_by_side", train_apart)
+    monkeypatch.setattr(choosing, "_train", train_apart)
     bags, y = easy()
     settings = {"init_scale": 0.3, "max_epochs": 16, "n_fits": 1, "random_state": 0}
-    with pytest.warns(UserWarning, match="The best of those left behind is taken; offer smaller learning rates"):
+    with pytest.warns(UserWarning, match="The best of the dropped ones is used; offer smaller learning rates"):
         model = ClassSetRBMCV(5, learning_rate=(1e-7, 0.04, 0.05, 0.1), **settings).fit(bags, y)
     best = model.results_["params"].index(model.best_params_)
-    assert model.results_["left_behind"][best]
+    assert model.results_["dropped"][best]
     assert model.best_params_["learning_rate"] > 1e-7
     assert model.n_epochs_ == 16
 
@@ -871,14 +961,42 @@ def test_the_number_of_epochs_can_be_one_of_several():
 
 @pytest.fixture
 def early_rungs(monkeypatch):
-    monkeypatch.setattr("setrbm.estimators._choosing.FEWEST_BEFORE_RUNG", 1)
+    monkeypatch.setattr("setrbm.estimators.offer.FEWEST_BEFORE_RUNG", 1)
 
 
-def test_candidates_left_behind_are_said_and_never_chosen(early_rungs):
+def test_dropped_candidates_are_recorded_and_never_chosen(early_rungs):
     bags, y = easy()
     rates = (1e-7, 1e-6, 0.05, 0.1)
     model = ClassSetRBMCV(5, learning_rate=rates, init_scale=0.3, max_epochs=16, random_state=0).fit(bags, y)
-    assert model.results_["left_behind"][:2] == [True, True]
-    assert sum(model.results_["left_behind"]) == 3
+    assert model.results_["dropped"][:2] == [True, True]
+    assert sum(model.results_["dropped"]) == 3
     assert [len(history["loss"]) for history in model.results_["history"]][:2] == [2, 2]
-    assert not model.results_["left_behind"][rates.index(model.best_params_["learning_rate"])]
+    assert not model.results_["dropped"][rates.index(model.best_params_["learning_rate"])]
+
+
+def warned_from(act):
+    """Return the file a warning points to."""
+    with pytest.warns(UserWarning, match=r".") as record:
+        act()
+    return {warning.filename for warning in record}
+
+
+def test_warnings_point_to_the_line_of_the_user_however_deep_they_are_raised():
+    X, y = np.random.default_rng(0).random((40, 4, 3)), np.arange(40) % 2
+    X[3, 2, 1] = 5000.0
+    fast = {"learning_rate": 0.1, "init_scale": 0.3, "max_epochs": 2, "random_state": 0}
+    for model in (ClassSetRBM(5, **fast), ClassSetRBMCV(5, **fast), make_pipeline(ClassSetRBMCV(5, **fast))):
+        assert warned_from(lambda model=model: model.fit(X, y)) == {__file__}
+    one_each = np.arange(2.0).reshape(2, 1, 1)
+    assert warned_from(lambda: ClassSetRBMCV(5, **fast).fit(one_each, [0, 1])) == {__file__}
+    fitted = ClassSetRBM(5, **fast).fit(np.delete(X, 3, axis=0), np.delete(y, 3))
+    assert warned_from(lambda: fitted.sample([2])) == {__file__}
+
+
+def test_settings_changed_after_a_fit_do_not_change_its_predictions():
+    bags, y = easy()
+    model = ClassSetRBM(5, constraint="xor", max_epochs=3, random_state=0).fit(bags, y)
+    before = model.predict_proba(bags)
+    model.set_params(constraint="or", pooling="soft")
+    np.testing.assert_array_equal(model.predict_proba(bags), before)
+    assert (model.settings_.constraint, model.settings_.pooling) == ("xor", "hard")

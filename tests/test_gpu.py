@@ -30,7 +30,7 @@ from setrbm import (  # noqa: E402
 from setrbm.engines import get_engine, gpu  # noqa: E402
 from setrbm.engines.gpu import draws as torch_draws  # noqa: E402
 from setrbm.engines.protocol import DeviceMemoryWarning, LabelledSets, Model, Spec  # noqa: E402
-from setrbm.estimators._choosing import fit_side_by_side  # noqa: E402
+from setrbm.estimators.choosing import fit_side_by_side  # noqa: E402
 from setrbm.training import initial_params  # noqa: E402
 from test_engines import GENERATIVE, N_FEATURES, N_HIDDEN, N_SETS, make_models, make_sets  # noqa: E402
 

@@ -181,7 +181,7 @@ def test_streams_of_which_nothing_or_everything_is_held_out(tmp_path):
     shards = write_shards(tmp_path, bags, y, sets_per_shard=4)
     none_held_out = [ClassSetRBM(5, max_epochs=3, validation_fraction=1e-9, random_state=0).fit(shards)]
     assert none_held_out[0].best_epoch_ == 3
-    with pytest.raises(ValueError, match="must be sets to learn from. All of the stream were held out"):
+    with pytest.raises(ValueError, match="must be sets to learn from. All were held out"):
         ClassSetRBM(5, max_epochs=3, validation_fraction=1 - 1e-9, random_state=0).fit(shards)
 
 

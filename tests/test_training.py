@@ -4,10 +4,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from setrbm import Bags, draws, training
+from setrbm import Bags, draws
 from setrbm.engines import get_engine
 from setrbm.engines.protocol import LabelledSets, Model, Spec
-from setrbm.training import NO_SETS, Schedule, hold_out, initial_params, train, train_stream
+from setrbm.training import (
+    InMemory,
+    Monitor,
+    Part,
+    Schedule,
+    Streamed,
+    Trainee,
+    hold_out,
+    initial_params,
+    train,
+)
+from setrbm.training.loop import _Orders
+from setrbm.training.tracker import Tracker
 
 ENGINE = get_engine("reference")
 
@@ -25,13 +37,27 @@ def models(*rates):
     return [Model(start, 1, rate) for rate in rates]
 
 
-def run(rates, schedule, held_out=NO_SETS, sets=None, report=None):
-    sets = sets or problem()
-    n = len(rates)
-    learned_from = np.setdiff1d(np.arange(len(sets.y)), held_out)
-    return train(
-        ENGINE, Spec(), models(*rates), [sets] * n, [learned_from] * n, [held_out] * n, schedule, report=report
-    )
+class Seen(Monitor):
+    """Keeps every epoch, and does something in them."""
+
+    def __init__(self, act=lambda epoch: None):
+        self.act, self.epochs = act, []
+
+    def on_epoch(self, epoch):
+        self.epochs.append(epoch)
+        return self.act(epoch)
+
+
+def run(rates, schedule, held_out=None, sets=None, monitor=None, groups=None):
+    source = InMemory.of(sets or problem(), held_out)
+    groups = groups or [None] * len(rates)
+    trainees = [Trainee(model, source, group=group) for model, group in zip(models(*rates), groups, strict=True)]
+    return train(ENGINE, Spec(), trainees, schedule, monitor=monitor)
+
+
+def stream(parts, engine=ENGINE, schedule=None, fraction=0.0, seed=1):
+    source = Streamed(parts, np.dtype(float), fraction, seed)
+    return train(engine, Spec(), [Trainee(models(0.1)[0], source)], schedule or Schedule(2))[0]
 
 
 def held_out_loss(params, sets, chosen):
@@ -78,48 +104,38 @@ def test_where_few_ends_are_offered_the_best_of_them_is_given_back(criterion):
     assert len(losses) == 40
 
 
-def test_the_worse_half_of_every_group_of_rivals_is_left_behind_at_each_rung():
+def test_the_worse_half_of_every_group_is_dropped_at_each_rung():
     sets, held_out, rates = problem(), np.arange(6), [1e-6, 1e-5, 0.2, 0.1, 1e-6]
-    n = len(rates)
-    learned_from = np.setdiff1d(np.arange(20), held_out)
-    schedule = Schedule(20, ends=(20,), rungs=(4, 8))
-    rivals = [0, 0, 0, 0, 1]
-    outcomes = train(
-        ENGINE, Spec(), models(*rates), [sets] * n, [learned_from] * n, [held_out] * n, schedule, rivals=rivals
-    )
+    outcomes = run(rates, Schedule(20, ends=(20,), rungs=(4, 8)), held_out, sets, groups=[0, 0, 0, 0, 1])
     lengths = [len(outcome.history["loss"]) for outcome in outcomes]
     assert sorted(lengths[:4]) == [4, 4, 8, 20]
     assert lengths[:2] == [4, 4]
     assert lengths[4] == 20
-    assert [outcome.left_behind for outcome in outcomes] == [length < 20 for length in lengths]
-    # What is left behind keeps the score it was left with, and its parameters.
+    assert [outcome.dropped for outcome in outcomes] == [length < 20 for length in lengths]
+    # A dropped model keeps its last score and parameters.
     assert outcomes[0].best_score == pytest.approx(outcomes[0].history["held_out_loss"][-1], rel=1e-12)
     assert held_out_loss(outcomes[0].params, sets, held_out) == pytest.approx(outcomes[0].best_score, rel=1e-12)
     alone = run([rates[np.argmax(lengths[:4])]], Schedule(20, ends=(20,)), held_out, sets)[0]
     np.testing.assert_array_equal(outcomes[int(np.argmax(lengths[:4]))].params.W, alone.params.W)
 
 
-def test_rivals_are_ranked_by_the_last_tenth_of_their_epochs_and_no_end_counts_for_who_is_left_behind():
+def test_models_are_ranked_by_the_last_tenth_of_their_epochs_and_a_dropped_one_does_not_improve():
     schedule = Schedule(20, ends=(20,), rungs=(20,))
-    watch = training._Watch(2, schedule, 100.0, rivals=[0, 0])
+    tracker = Tracker(schedule, [20, 20], [0, 0], 100.0)
     for epoch in range(20):
         # The first is worse in the last epoch, better over the last two.
         losses = {18: (0.1, 0.9), 19: (0.5, 0.4)}.get(epoch, (0.7, 0.2))
-        better = watch.note(np.ones(2), np.column_stack([losses, (0.0, 0.0)]), np.ones(2, dtype=bool))
-    assert watch.left_behind.tolist() == [False, True]
+        better = tracker.note(np.ones(2), np.column_stack([losses, (0.0, 0.0)]), np.ones(2, dtype=bool))
+    assert tracker.dropped.tolist() == [False, True]
     assert better.tolist() == [True, False]
-    assert watch.best[0, 0] == pytest.approx(0.3)
+    assert tracker.best[0, 0] == pytest.approx(0.3)
 
 
-def test_a_rival_that_diverged_takes_no_place():
+def test_a_diverged_model_does_not_count_in_its_group():
     sets, held_out = problem(), np.arange(6)
-    learned_from = np.setdiff1d(np.arange(20), held_out)
-    outcomes = train(
-        ENGINE, Spec(), models(1e6, 0.1), [sets] * 2, [learned_from] * 2, [held_out] * 2,
-        Schedule(20, ends=(20,), rungs=(4,)), rivals=[0, 0],
-    )  # fmt: skip
+    outcomes = run([1e6, 0.1], Schedule(20, ends=(20,), rungs=(4,)), held_out, sets, groups=[0, 0])
     assert outcomes[0].diverged_in is not None
-    assert not outcomes[1].left_behind
+    assert not outcomes[1].dropped
     assert len(outcomes[1].history["loss"]) == 20
 
 
@@ -148,30 +164,44 @@ def test_divergence_is_noticed_in_the_epoch_in_which_it_happens():
 def test_a_run_in_two_parts_is_the_run_in_one():
     whole = run([0.1], Schedule(6))[0]
     first = run([0.1], Schedule(2))[0]
-    sets = problem()
-    second = train(
-        ENGINE, Spec(), [Model(first.params, 1, 0.1)], [sets], [np.arange(20)], [NO_SETS], Schedule(4, first_epoch=2)
-    )[0]
+    again = Trainee(Model(first.params, 1, 0.1), InMemory.of(problem()))
+    second = train(ENGINE, Spec(), [again], Schedule(4, first_epoch=2))[0]
     np.testing.assert_allclose(second.params.W, whole.params.W, rtol=0, atol=1e-14)
 
 
 def test_an_interruption_keeps_the_best_so_far():
-    def interrupt(progress):
-        if progress.epoch == 7:
+    def interrupt(epoch):
+        if epoch.number == 7:
             raise KeyboardInterrupt
 
-    outcome = run([1.5], Schedule(100), np.arange(6), report=interrupt)[0]
+    outcome = run([1.5], Schedule(100), np.arange(6), monitor=Seen(interrupt))[0]
     whole = run([1.5], Schedule(7), np.arange(6))[0]
     assert outcome.interrupted
+    assert not whole.interrupted
     assert outcome.best_epoch == whole.best_epoch
     np.testing.assert_array_equal(outcome.params.W, whole.params.W)
 
 
-def test_progress_counts_up_and_time_left_goes_to_zero():
-    seen = []
-    run([0.1], Schedule(5), report=seen.append)
-    assert [p.epoch for p in seen] == [1, 2, 3, 4, 5]
-    assert seen[-1].seconds_left == 0.0
+def test_a_monitor_that_returns_true_ends_training():
+    outcome = run([0.1], Schedule(100), monitor=Seen(lambda epoch: epoch.number == 3))[0]
+    np.testing.assert_array_equal(outcome.params.W, run([0.1], Schedule(3))[0].params.W)
+    assert not outcome.interrupted
+
+
+def test_monitors_see_every_epoch_and_the_time_left_goes_to_zero():
+    monitor = Seen()
+    run([0.1], Schedule(5, phase="choosing"), monitor=monitor)
+    assert [epoch.number for epoch in monitor.epochs] == [1, 2, 3, 4, 5]
+    assert {(epoch.phase, epoch.max_epochs, epoch.n_running) for epoch in monitor.epochs} == {("choosing", 5, 1)}
+    assert monitor.epochs[-1].seconds_left == 0.0
+
+
+def test_a_loss_that_is_not_a_number_counts_as_divergence():
+    tracker = Tracker(Schedule(5), [5, 5], [0, 1], 100.0)
+    tracker.note(np.array([np.nan, 0.5]), np.full((2, 2), 0.1), np.ones(2, dtype=bool))
+    assert tracker.diverged_in.tolist() == [1, 0]
+    assert tracker.running().tolist() == [False, True]
+    assert tracker.best[:, 0].tolist() == [np.inf, 0.1]
 
 
 @pytest.mark.parametrize("fraction", [0.1, 0.2, 0.5, 0.9])
@@ -222,7 +252,7 @@ def test_orders_are_those_of_draws():
         def begin(*args):
             return Spy(ENGINE.begin(*args))
 
-    train(Engine, Spec(), models(0.1), [problem()], [np.arange(20)], [NO_SETS], Schedule(2))
+    train(Engine, Spec(), [Trainee(models(0.1)[0], InMemory.of(problem()))], Schedule(2))
     assert seen == [draws.order(1, epoch, np.arange(20)).tolist() for epoch in range(2)]
 
 
@@ -256,8 +286,7 @@ def test_shards_are_placed_while_those_before_them_are_worked_on():
             return session
 
         engine.begin = begin
-        start = initial_params(3, 4, 2, 0.3, 1, np.float64)
-        return train_stream(engine, Spec(), [Model(start, 1, 0.1)], lambda: iter(halves), 0.0, Schedule(2))[0]
+        return stream(lambda: iter(halves), engine)
 
     ahead = learn(Engine(), True)
     plain = Engine()
@@ -274,9 +303,8 @@ def test_what_goes_wrong_while_the_next_shard_is_placed_is_raised():
         name, copies_ahead = "reference", True
         place, begin, forward = ENGINE.place, ENGINE.begin, ENGINE.forward
 
-    start = initial_params(3, 4, 2, 0.3, 1, np.float64)
     with pytest.raises(OSError, match="the disk is gone"):
-        train_stream(Engine(), Spec(), [Model(start, 1, 0.1)], shards, 0.0, Schedule(2))
+        stream(shards, Engine())
 
 
 def test_orders_of_shards_are_by_the_numbers_of_their_sets_in_the_stream():
@@ -284,7 +312,39 @@ def test_orders_of_shards_are_by_the_numbers_of_their_sets_in_the_stream():
     earlier, later = problem(6), replace(problem(6), first=6)
     models = [Model(initial_params(2, 2, 2, 0.1, 4, np.float64), 4, 0.1)] * 2
     chosen = np.arange(6)
-    orders = training._Orders(models, [chosen, chosen], [earlier, later]).of(3, np.array([True, True]))
+    parts = [Part(sets, chosen, chosen[:0]) for sets in (earlier, later)]
+    orders = _Orders(models, parts).of(3, np.array([True, True]))
     for got, first in zip(orders, (0, 6), strict=True):
         np.testing.assert_array_equal(got, draws.order(4, 3, chosen, first))
     assert not np.array_equal(*orders)
+
+
+def mean_loss(params, sets, which):
+    """The weighted mean of -log p(y | X) over some sets."""
+    weight = sets.weight[which]
+    losses = [held_out_loss(params, sets, np.array([t])) for t in which]
+    return float(np.average(losses, weights=weight))
+
+
+def test_losses_and_scores_of_a_stream_are_weighted_by_its_sets():
+    """Shards of 4 and 16 sets, with unequal weights: a mean of means would be another number."""
+    whole = problem(20)
+    weight = np.random.default_rng(1).random(20) + np.arange(20)
+    whole = replace(whole, weight=weight)
+    spans = [slice(0, 4), slice(4, 20)]
+    shards = [LabelledSets(whole.bags[s], whole.y[s], weight[s], s.start) for s in spans]
+    source = Streamed(lambda: iter(shards), np.dtype(float), 0.4, seed=3)
+    held_out = np.concatenate([part.held_out + part.sets.first for part in source])
+    learned = np.concatenate([part.training + part.sets.first for part in source])
+    assert all(len(part.held_out) and len(part.training) for part in source)
+    assert sorted([*held_out, *learned]) == list(range(20))
+    # A rate so small that the parameters stay where they are.
+    model = models(1e-15)[0]
+    outcome = train(ENGINE, Spec(), [Trainee(model, source)], Schedule(1))[0]
+    assert outcome.history["loss"][0] == pytest.approx(mean_loss(model.params, whole, learned), rel=1e-9)
+    assert outcome.history["held_out_loss"][0] == pytest.approx(mean_loss(model.params, whole, held_out), rel=1e-9)
+
+
+def test_a_stream_of_which_everything_is_held_out_is_refused():
+    with pytest.raises(ValueError, match="There must be sets to learn from. All were held out"):
+        stream(lambda: iter([problem(4)]), fraction=1.0)

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from setrbm.cli._errors import Refused
-from setrbm.cli._progress import Bar, FitWatch, reporting
+from setrbm.cli._progress import Bar, FitProgress
 
 if TYPE_CHECKING:
     from setrbm._types import Array
     from setrbm.bags import Bags
-    from setrbm.training import Progress
 
 
 @dataclass(frozen=True)
@@ -49,21 +48,12 @@ def cross_validate(
     truth, log_p, accuracies = [], [], []
     with Bar(title, total=len(splits), quiet=quiet) as bar:
         for done, split in enumerate(splits):
-            with reporting(_fold_report(bar, done, len(splits))):
-                fitted = clone(model).fit(bags[split.train], y[split.train])
+            progress = FitProgress(bar, done, f"fold {done + 1} of {len(splits)}")
+            fitted = clone(model).set_callbacks(progress).fit(bags[split.train], y[split.train])
             log_p.append(fitted.predict_log_proba(bags[split.test]))
             truth.append(codes[split.test])
             accuracies.append(float((log_p[-1].argmax(axis=1) == truth[-1]).mean()))
     return Predictions(classes, np.concatenate(truth), np.concatenate(log_p), accuracies)
-
-
-def _fold_report(bar: Bar, done: int, n_splits: int) -> Any:
-    watch = FitWatch()
-
-    def report(progress: Progress) -> None:
-        bar.show(done + watch.share(progress), f"fold {done + 1} of {n_splits}")
-
-    return report
 
 
 def _check_folds(classes: Array, counts: Array, folds: int) -> None:

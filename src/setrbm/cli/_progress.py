@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Self
+from typing import Any, Self
 
 import typer
-
-if TYPE_CHECKING:
-    from setrbm.training import Progress, Report
 
 SECONDS_BETWEEN_LINES = 10.0
 # The share of a fit that goes into choosing settings; the rest is the last training on all sets.
@@ -86,30 +81,37 @@ class Bar:
         return f"{self.bound} {minutes}:{rest:02d} min left" if minutes else f"{self.bound} {rest} s left"
 
 
-class FitWatch:
-    """Follow one fit of ClassSetRBMCV, which first chooses its settings and then trains on all sets."""
+class FitProgress:
+    """A scikit-learn callback that shows the fit of a ClassSetRBMCV on a bar.
 
-    def __init__(self) -> None:
-        self._last_epoch = 0
-        self.choosing = True
+    Parameters
+    ----------
+    bar : Bar
+    done : float
+        How far the bar is when the fit begins; the fit moves it by 1.
+    note : str
+        What to say; by default the phase and the epoch.
+    """
 
-    def share(self, progress: Progress) -> float:
-        """Return the share of the fit that is done."""
-        if progress.epoch <= self._last_epoch:
-            self.choosing = False
-        self._last_epoch = progress.epoch
-        part = progress.epoch / progress.max_epochs
-        return CHOOSING * part if self.choosing else CHOOSING + (1.0 - CHOOSING) * part
+    def __init__(self, bar: Bar, done: float = 0.0, note: str = "") -> None:
+        self.bar, self.done, self.note = bar, done, note
 
+    def setup(self, estimator: Any, context: Any) -> None:
+        """Do nothing: the bar is there already."""
 
-@contextmanager
-def reporting(report: Report) -> Iterator[None]:
-    """Send the progress of every fit inside to a report, and let Ctrl-C end the fit instead of cutting it short."""
-    from setrbm.estimators._fitting import interrupts_raised, progress_report
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """Do nothing: the bar stays."""
 
-    token = progress_report.set(report)
-    try:
-        with interrupts_raised():
-            yield
-    finally:
-        progress_report.reset(token)
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        """Do nothing: only finished epochs are shown."""
+
+    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
+        """Show a finished epoch."""
+        if context.task_name != "epoch":
+            return
+        phase = context.parent
+        part = (context.task_id + 1) / phase.max_subtasks
+        choosing = phase.task_name == "choosing"
+        share = CHOOSING * part if choosing else CHOOSING + (1.0 - CHOOSING) * part
+        epoch = f"epoch {context.task_id + 1}/{phase.max_subtasks}"
+        self.bar.show(self.done + share, self.note or f"{'choosing' if choosing else 'on all sets'}, {epoch}")

@@ -27,12 +27,11 @@ from setrbm.cli._options import (
     SeedOption,
 )
 from setrbm.cli._output import check_writable, count, show_json
-from setrbm.cli._progress import Bar, FitWatch, reporting
+from setrbm.cli._progress import Bar, FitProgress
 
 if TYPE_CHECKING:
     from setrbm._types import Array
     from setrbm.bags import Bags
-    from setrbm.training import Progress, Report
 
 
 def fit(
@@ -78,19 +77,9 @@ def fit(
 
 def fit_with_bar(estimator: Any, bags: Bags, y: Array, title: str, quiet: bool) -> None:
     """Fit a ClassSetRBMCV with a bar on stderr."""
-    with Bar(title, total=1.0, quiet=quiet, bound="at most") as bar, reporting(_report_to(bar)):
-        estimator.fit(bags, y)
-
-
-def _report_to(bar: Bar) -> Report:
-    watch = FitWatch()
-
-    def report(progress: Progress) -> None:
-        share = watch.share(progress)
-        what = "choosing" if watch.choosing else "on all sets"
-        bar.show(share, f"{what}, epoch {progress.epoch}/{progress.max_epochs}")
-
-    return report
+    with Bar(title, total=1.0, quiet=quiet, bound="at most") as bar:
+        estimator.set_callbacks(FitProgress(bar)).fit(bags, y)
+    estimator.set_callbacks()
 
 
 def _summary(estimator: Any, bags: Bags, y: Array) -> dict[str, Any]:
@@ -100,7 +89,7 @@ def _summary(estimator: Any, bags: Bags, y: Array) -> dict[str, Any]:
         "vectors": bags.n_vectors,
         "features": bags.shape[1],
         "classes": [{"label": name, "sets": n} for name, n in sets_of_class.items()],
-        "settings": {name: value for name, value in vars(estimator._resolved()).items() if name in estimator.CHOOSABLE},
+        "settings": {name: getattr(estimator.settings_, name) for name in estimator.CHOOSABLE},
         "chosen": estimator.best_params_,
         "candidates": len(estimator.results_["score"]),
         "epochs": estimator.best_epoch_,

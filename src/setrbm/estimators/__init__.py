@@ -4,11 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from setrbm.estimators._loading import load as load
     from setrbm.estimators.class_rbm import ClassRBM as ClassRBM
     from setrbm.estimators.class_set_rbm import ClassSetRBM as ClassSetRBM
     from setrbm.estimators.class_set_rbm import ClassSetRBMCV as ClassSetRBMCV
     from setrbm.estimators.input_pooling import InputPooling as InputPooling
+    from setrbm.estimators.loading import load as load
     from setrbm.estimators.max_out import MaxOutClassifier as MaxOutClassifier
     from setrbm.estimators.max_out import MaxOutClassifierCV as MaxOutClassifierCV
     from setrbm.estimators.per_vector import PerVector as PerVector
@@ -26,7 +26,7 @@ _HOMES = {
     "PerVector": "per_vector",
     "SetSVC": "set_svc",
     "SetSVCCV": "set_svc",
-    "load": "_loading",
+    "load": "loading",
 }
 
 __all__ = [

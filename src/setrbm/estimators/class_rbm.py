@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from setrbm.bags import Bags
-from setrbm.estimators._base import BaseSetRBM
-from setrbm.estimators._fitting import Trainable
+from setrbm.estimators.prediction import BaseSetRBM
+from setrbm.estimators.trainable import Trainable
 
 
 class ClassRBM(Trainable, BaseSetRBM):
@@ -14,7 +14,7 @@ class ClassRBM(Trainable, BaseSetRBM):
 
     .. math:: p(y \mid x) = \mathrm{softmax}_y\Big(d_y + \sum_j \mathrm{softplus}(c_j + W_j \cdot x + U_{jy})\Big)
 
-    Parameters and attributes are those of ClassSetRBM, less the constraint and the pooling: with one vector there is
+    Parameters and attributes are those of ClassSetRBM without the constraint and the pooling: with one vector there is
     nothing to pool.
 
     Examples
@@ -83,7 +83,7 @@ class ClassRBM(Trainable, BaseSetRBM):
         if (bags.sizes > 1).any():
             at = int((bags.sizes > 1).argmax())
             raise ValueError(
-                f"ClassRBM must be given single vectors. Got a set of {bags.sizes[at]} at index {at}. Use ClassSetRBM, "
+                f"ClassRBM takes single vectors. Got a set of {bags.sizes[at]} at index {at}. Use ClassSetRBM, "
                 "or pool the inputs first."
             )
         return bags

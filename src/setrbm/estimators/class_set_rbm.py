@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from setrbm._types import Criterion
-from setrbm.estimators._base import BaseSetRBM
-from setrbm.estimators._choosing import Choosing
-from setrbm.estimators._fitting import Trainable
+from setrbm.estimators.choosing import Choosing
+from setrbm.estimators.prediction import BaseSetRBM
+from setrbm.estimators.trainable import Trainable
 
 
 class ClassSetRBM(Trainable, BaseSetRBM):
@@ -26,43 +26,43 @@ class ClassSetRBM(Trainable, BaseSetRBM):
     pooling : {"hard", "soft"}
         The maximum over the set (the paper's starred variants), or the log-sum-exp, for which the posterior is exact.
     objective : {"discriminative", "generative", "hybrid"}
-        Learn p(y | X), p(X, y) by contrastive divergence, or both, each with its own rate.
+        Learn p(y | X), or p(X, y) by contrastive divergence, or both, each with its own rate.
     learning_rate : float
         Step size of the discriminative gradient.
     generative_learning_rate : float
         Step size of the contrastive-divergence gradient.
     max_epochs : int
-        The most passes over the training sets.
+        The maximum number of passes over the training sets.
     early_stopping : bool
-        Whether to hold sets out and return the parameters that were best on them.
+        Whether to hold sets out and keep the parameters that were best on them.
     validation_fraction : float
-        The part of each class that is held out; a class never gives its last set, and with too few sets to hold any
-        out all are learned from, for ``max_epochs``.
+        The fraction of each class that is held out, never a whole class. With too few sets to hold any out, all sets
+        are learned from for ``max_epochs``.
     patience : int or None
-        End after so many epochs without a better held-out score; None runs all of them.
+        Stop after this many epochs without a better held-out score; None runs all epochs.
     stopping : {"likelihood", "error"}
         What is watched on the held-out sets.
     batch_size : int
-        Sets a step; a step follows the mean of their gradients.
+        Sets per step; a step follows the mean of their gradients.
     weight_decay : float
         L2 penalty on W and U.
     init_scale : float
         Start weights are uniform in [-init_scale, init_scale].
     visible : {"binary", "gaussian"}
-        The units the generative part sees: values in [0, 1], or any, with unit variance.
+        The visible units of the generative part: values in [0, 1], or any values, with unit variance.
     cd_steps : int
         Gibbs steps of contrastive divergence.
     persistent : bool
-        Whether each set's chain goes on where its last visit left it.
+        Whether each set's chain continues from its last visit.
     scale : {"auto", None}
-        "auto" brings each feature to [0, 1] (dense data), or divides it by its largest absolute value (sparse), as
-        measured on the training vectors, and clips later values.
+        "auto" scales each feature to [0, 1] (dense data) or by its largest absolute value (sparse data), as measured
+        on the training vectors, and clips later values.
     class_weight : dict, "balanced" or None
     engine : {"auto", "cpu", "gpu", "reference"}
     n_jobs : int or None
         Threads. None means all cores, and one inside a parallel worker. The result does not depend on it.
     warm_start : bool
-        Whether ``fit`` goes on from the fitted parameters.
+        Whether ``fit`` continues from the fitted parameters.
     random_state : int, RandomState or None
     verbose : int
         0 is silent, 1 prints about once a second, 2 every epoch.
@@ -72,14 +72,16 @@ class ClassSetRBM(Trainable, BaseSetRBM):
     W_ : ndarray of shape (n_hidden, n_features)
     U_ : ndarray of shape (n_hidden, n_classes)
     b_, c_, d_ : ndarray
-        Biases of inputs, hidden units and classes. All five letters can be assigned; predictions follow them.
+        Biases of inputs, hidden units and classes. All five can be assigned; predictions follow them.
     classes_ : ndarray of shape (n_classes,)
     history_ : dict of lists
-        ``loss``, ``held_out_loss`` and ``held_out_error``, one value an epoch.
+        ``loss``, ``held_out_loss`` and ``held_out_error``, one value per epoch.
     best_epoch_ : int
         The epoch whose parameters were kept, counted from 1.
     n_epochs_ : int
         How many epochs were run.
+    settings_ : Settings
+        The settings of the fitted model.
 
     Examples
     --------
@@ -148,8 +150,8 @@ class ClassSetRBM(Trainable, BaseSetRBM):
 class ClassSetRBMCV(Choosing, BaseSetRBM):
     """ClassSetRBM that chooses its settings on held-out training sets, then learns from all of them.
 
-    Any of ``CHOOSABLE`` may be given as a list or tuple of values; every combination is trained side by side on the
-    training sets less a held-out part, the one with the best held-out score is chosen, together with its number of
+    Any of ``CHOOSABLE`` may be given as a list or tuple of values. All combinations are trained side by side on the
+    training sets without a held-out part. The one with the best held-out score is chosen, together with its number of
     epochs, and (with ``refit``) trained again on all sets for that many epochs, ``n_fits`` times from different starts,
     whose free energies are averaged. The defaults were chosen inside training folds of five benchmarks
     (``docs/decisions/0005-the-recipe.md``).
@@ -161,31 +163,31 @@ init_scale, cd_steps : as for ClassSetRBM, or a list of values to choose from
     max_epochs : int, or a list of values to choose from
         The longest training.
     early_stopping : bool or "auto"
-        Whether any epoch may be the best. If not, all train to the end (or to one of the ends offered by
-        ``max_epochs``) and are judged by their mean score over the last tenth of the epochs to it. "auto" stops early
-        where at least 200 sets are held out: the best epoch on fewer is mostly luck.
+        Whether any epoch may be the best. If not, all candidates train to the end (or to one of the numbers of epochs
+        offered by ``max_epochs``) and are judged by their mean score over the last tenth of the epochs. "auto" stops
+        early if at least 200 sets are held out: on fewer sets the best epoch is mostly luck.
     halving : bool
-        Whether, where none stops early, the worse half of the candidates (of those with the same constraint, pooling,
-        objective and number of units) is left behind after an eighth of the epochs, and again after a quarter; but
-        never before 25 epochs.
+        Whether, without early stopping, the worse half of the candidates (of those with the same constraint, pooling,
+        objective and number of units) is dropped after an eighth of the epochs, and again after a quarter, but never
+        before 25 epochs.
     refit : bool
-        Whether to train the chosen one on all sets; False is the paper's way, which keeps it as it was chosen.
+        Whether to train the chosen settings again on all sets. False is the paper's way: the best candidate is kept.
     n_fits : int or "auto"
-        How many such trainings are averaged: "auto" is 5, and 1 with ``refit=False`` or where a model of the sets
-        themselves is learned (``objective``), which an average is not.
+        How many refits are averaged: "auto" is 5, but 1 with ``refit=False`` or if a model of the sets themselves is
+        learned (``objective``), which an average is not.
     validation_fraction, patience, stopping, visible, persistent, scale, class_weight, engine, n_jobs, \
 random_state, verbose : as for ClassSetRBM
 
     Attributes
     ----------
     best_params_ : dict
-        The chosen value of every setting that was a choice.
+        The chosen value of every setting given as a list.
     best_score_ : float
         Its held-out score: mean -log p(y | X), or mean error with ``stopping="error"``. Lower is better.
     results_ : dict of lists
-        One entry a candidate: ``params``, ``score`` (infinite for those that diverged or were left behind),
-        ``best_epoch``, ``diverged``, ``left_behind``, and its ``history`` on the sets it was chosen by. ``history_``
-        itself is that of the final training (the first, of several).
+        One entry per candidate: ``params``, ``score`` (infinite for candidates that diverged or were dropped),
+        ``best_epoch``, ``diverged``, ``dropped`` and its ``history``. ``history_`` itself is that of the refit (the
+        first of several).
     temperature_ : float
         The number of fits averaged: the letters hold all their hidden units, and p(y | X) is the softmax of
         -F / ``temperature_``.

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from setrbm._types import Array, Integers
 from setrbm.bags import Bags
-from setrbm.estimators._inputs import as_bags, unchanged_on_error
+from setrbm.estimators.inputs import as_bags, unchanged_on_error
 
 
 class InputPooling(TransformerMixin, BaseEstimator):

@@ -1,4 +1,4 @@
-"""MaxOutClassifier: a set is judged by its vector with the highest response."""
+"""MaxOutClassifier: the vector with the highest response decides the class of a set."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ import numpy as np
 
 from setrbm import max_out
 from setrbm._types import Array, Criterion, Integers
-from setrbm.estimators._base import BaseSetClassifier
-from setrbm.estimators._choosing import Choosing
-from setrbm.estimators._fitting import Trainable
+from setrbm.estimators.choosing import Choosing
+from setrbm.estimators.prediction import BaseSetClassifier
+from setrbm.estimators.settings import Settings, one_of
+from setrbm.estimators.trainable import Trainable
 
 
 class _MaxOut(BaseSetClassifier):
     """What both max-out estimators share: two classes, and no generative part."""
 
-    UNITS: ClassVar[tuple[str, ...]] = ("rbm", "mlp", "logit")
-    FIXED: ClassVar[tuple[str, ...]] = (
-        "constraint", "pooling", "objective", "generative_learning_rate", "visible", "cd_steps", "persistent",
-    )  # fmt: skip
+    # Settings that the constructors do not take.
     constraint, pooling, objective, visible = "xor", "hard", "discriminative", "binary"
     generative_learning_rate, cd_steps, persistent = 1.0, 1, False
+
+    def _settings(self, **chosen: Any) -> Settings:
+        one_of("rbm", "mlp", "logit")("unit", chosen.get("unit", self.unit))
+        return super()._settings(**chosen)
 
     def _check_classes(self, classes: Array) -> None:
         if len(classes) > 2:
@@ -32,9 +34,9 @@ class _MaxOut(BaseSetClassifier):
             )
 
     def deciding_vectors(self, X: Any) -> Integers:
-        """Return for each set the number, within it, of the vector that judges it."""
+        """Return the position, within each set, of the vector that decides its class."""
         bags = self._input(X)
-        rows, _, _ = max_out.chosen_activations(bags.X, bags.offsets, self._params(), self._resolved().unit)
+        rows, _, _ = max_out.chosen_activations(bags.X, bags.offsets, self._params(), self.settings_.unit)
         return np.asarray(rows - bags.offsets[:-1])
 
     def __sklearn_tags__(self) -> Any:
@@ -44,10 +46,10 @@ class _MaxOut(BaseSetClassifier):
 
 
 class MaxOutClassifier(_MaxOut, Trainable):
-    """Classification of sets by the one vector that responds most, for two classes.
+    """Classification of sets by the vector with the highest response, for two classes.
 
-    The model of a vector is trained, set by set, on the vector that at that moment speaks most for the second class:
-    the baselines ClassRBM-maxOut, MLP-maxOut and Logit-maxOut of the paper.
+    A classifier of single vectors is trained, set by set, on the vector that currently responds most for the second
+    class: the baselines ClassRBM-maxOut, MLP-maxOut and Logit-maxOut of the paper.
 
     Parameters
     ----------
@@ -119,10 +121,8 @@ init_scale, scale, class_weight, engine, n_jobs, warm_start, random_state, verbo
 class MaxOutClassifierCV(_MaxOut, Choosing):
     """MaxOutClassifier that chooses its settings on held-out training sets.
 
-    The chosen model is kept as it was at its best epoch, as in the paper: which vector judges a set changes by leaps
-    during training, so that the same number of epochs on other sets need not end as well. For logistic regression, and
-    for the others on standardised inputs, ``early_stopping=False`` with ``refit=True`` did better in cross-validation
-    within training folds of Musk1.
+    By default the best candidate is kept as it was at its best epoch, as in the paper: which vector decides changes
+    abruptly during training, so the same number of epochs on other sets may end in a worse model.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from setrbm.bags import Bags
-from setrbm.estimators._inputs import as_bags, unchanged_on_error
+from setrbm.estimators.inputs import as_bags, unchanged_on_error
 
 
 class PerVector(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]

@@ -18,7 +18,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from setrbm import kernels
 from setrbm._types import Array, Floats, Integers
 from setrbm.bags import Bags
-from setrbm.estimators._inputs import as_bags, as_codes, as_threads, unchanged_on_error
+from setrbm.estimators.inputs import as_bags, as_codes, unchanged_on_error
+from setrbm.estimators.settings import as_threads
 from setrbm.kernels import SetKernel, Side
 from setrbm.scaling import Scaling
 

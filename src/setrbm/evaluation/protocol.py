@@ -22,8 +22,9 @@ from setrbm import draws
 from setrbm._types import Integers
 from setrbm.bags import Bags
 from setrbm.engines.protocol import DeviceMemoryWarning
-from setrbm.estimators._fitting import interrupts_raised
+from setrbm.estimators.choosing import fit_side_by_side
 from setrbm.evaluation.results import Fold
+from setrbm.training import Monitor
 
 # Settings that say how the work is done, not what comes of it.
 HOW = ("engine", "memory_mib", "n_jobs", "random_state", "verbose")
@@ -120,20 +121,18 @@ class Trial:
 def fit_and_judge(trial: Trial, estimator: Any, split: Split) -> Fold:
     """Fit a system on the training part of one fold and judge it on the test part."""
     begin = time.perf_counter()
-    with quiet_but_for_interrupts():
+    with quiet():
         estimator.fit(*trial.shown(split))
     return trial.judge(estimator, split, time.perf_counter() - begin)
 
 
 def fit_and_judge_side_by_side(
-    trial: Trial, estimators: Sequence[Any], splits: Sequence[Split]
+    trial: Trial, estimators: Sequence[Any], splits: Sequence[Split], monitor: Monitor | None = None
 ) -> list[Fold | Exception]:
     """Do the same for many folds at once, every candidate of every fold side by side."""
-    from setrbm.estimators._choosing import fit_side_by_side
-
     begin = time.perf_counter()
-    with quiet_but_for_interrupts():
-        faults = fit_side_by_side(estimators, [(*trial.shown(split), None) for split in splits])
+    with quiet():
+        faults = fit_side_by_side(estimators, [(*trial.shown(split), None) for split in splits], monitor)
     share = (time.perf_counter() - begin) / len(splits)
 
     def judged(estimator: Any, split: Split) -> Fold | Exception:
@@ -148,13 +147,12 @@ def fit_and_judge_side_by_side(
 
 
 @contextmanager
-def quiet_but_for_interrupts() -> Iterator[None]:
-    """Leave out what fits say of single folds; but a fit that Ctrl-C cut short is none, and ends the run."""
+def quiet() -> Iterator[None]:
+    """Leave out what fits say about single folds."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         warnings.simplefilter("default", DeviceMemoryWarning)
-        with interrupts_raised():
-            yield
+        yield
 
 
 def _log_loss(fitted: Any, bags: Bags, truth: Any) -> float:

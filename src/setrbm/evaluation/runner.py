@@ -19,14 +19,13 @@ import numpy as np
 
 from setrbm import training
 from setrbm.bags import Bags
-from setrbm.estimators._fitting import progress_report
 from setrbm.evaluation import results
 from setrbm.evaluation.protocol import (
     Split,
     Trial,
     fit_and_judge,
     fit_and_judge_side_by_side,
-    quiet_but_for_interrupts,
+    quiet,
     repeated_folds,
     settings_digest,
     system_seed,
@@ -132,7 +131,7 @@ class _Task:
         return self.system.cost * self.trial.bags.n_vectors
 
 
-Tell = Callable[[_Task, training.Progress], None]
+Tell = Callable[[_Task, training.Epoch], None]
 
 
 def run(
@@ -264,20 +263,24 @@ def _tasks_together(tasks: list[_Task], tell: Tell) -> Iterator[tuple[_Task, lis
     """Do tasks that train all their folds at once, several at a time, each in a thread that Ctrl-C here ends too."""
     stopped = Event()
 
-    def work(task: _Task) -> list[Fold | Failure]:
-        def told(epoch: training.Progress) -> None:
+    class Telling(training.Monitor):
+        def __init__(self, task: _Task) -> None:
+            self.task = task
+
+        def on_epoch(self, epoch: training.Epoch) -> None:
             if stopped.is_set():
                 raise KeyboardInterrupt
             try:
-                tell(task, epoch)
+                tell(self.task, epoch)
             except Exception as fault:
                 # Not a fault of the folds.
                 raise _CannotTell from fault
 
-        return _all_at_once(task, told)
+    def work(task: _Task) -> list[Fold | Failure]:
+        return _all_at_once(task, Telling(task))
 
     # What the threads say of single folds is left out as long as any of them is at work: filters are one for all.
-    with quiet_but_for_interrupts(), ThreadPoolExecutor(TASKS_AT_ONCE) as threads:
+    with quiet(), ThreadPoolExecutor(TASKS_AT_ONCE) as threads:
         try:
             at_work = {threads.submit(work, task): task for task in tasks}
             for finished in as_completed(at_work):
@@ -331,15 +334,12 @@ def _end_with(parent: int) -> None:
         Thread(target=watch, daemon=True).start()
 
 
-def _all_at_once(task: _Task, told: training.Report) -> list[Fold | Failure]:
-    token = progress_report.set(told)
+def _all_at_once(task: _Task, monitor: training.Monitor) -> list[Fold | Failure]:
     try:
         estimators = [task.estimator(split) for split in task.splits]
-        done = fit_and_judge_side_by_side(task.trial, estimators, task.splits)
+        done = fit_and_judge_side_by_side(task.trial, estimators, task.splits, monitor)
     except Exception as fault:
         return [_failure(task, split, fault) for split in task.splits]
-    finally:
-        progress_report.reset(token)
     return [
         _failure(task, split, one) if isinstance(one, Exception) else one
         for split, one in zip(task.splits, done, strict=True)
@@ -368,9 +368,9 @@ class _Clock:
         self.n_done += 1
         self.seconds.setdefault(self._key(task), []).append(done.seconds if isinstance(done, Fold) else 0.0)
 
-    def progress(self, task: _Task, epoch: training.Progress | None = None) -> Progress:
+    def progress(self, task: _Task, epoch: training.Epoch | None = None) -> Progress:
         note = f"{task.trial.system} on {task.trial.dataset}"
-        note += f", epoch {epoch.epoch} of {epoch.max_epochs}" if epoch is not None else ""
+        note += f", epoch {epoch.number} of {epoch.max_epochs}" if epoch is not None else ""
         return Progress(self.n_done, self.n_all, note, self._left())
 
     def _left(self) -> float:

@@ -6,12 +6,12 @@ import os
 from typing import Any
 
 from setrbm import persistence
-from setrbm.estimators._base import BaseSetClassifier
 from setrbm.estimators.class_rbm import ClassRBM
 from setrbm.estimators.class_set_rbm import ClassSetRBM, ClassSetRBMCV
+from setrbm.estimators.files import Saveable
 from setrbm.estimators.max_out import MaxOutClassifier, MaxOutClassifierCV
 
-KINDS: dict[str, type[BaseSetClassifier]] = {
+KINDS: dict[str, type[Saveable]] = {
     kind.__name__: kind for kind in (ClassRBM, ClassSetRBM, ClassSetRBMCV, MaxOutClassifier, MaxOutClassifierCV)
 }
 

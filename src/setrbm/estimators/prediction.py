@@ -1,44 +1,36 @@
-"""What all fitted RBM estimators share: prediction, sampling, explanation, files."""
+"""What fitted estimators share: prediction, free energies, sampling, explanation."""
 
 from __future__ import annotations
 
-import os
-import warnings
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from setrbm import draws, energy, gibbs, persistence
+from setrbm import draws, energy, gibbs
 from setrbm._types import Array, Unit
-from setrbm._version import __version__
+from setrbm._warnings import warn
 from setrbm.bags import Bags
 from setrbm.energy import Params
 from setrbm.engines import get_engine
 from setrbm.engines.protocol import Spec
-from setrbm.estimators._checks import check_settings
-from setrbm.estimators._inputs import as_bags, as_codes, as_threads
+from setrbm.estimators.inputs import as_bags, as_codes
+from setrbm.estimators.settings import Settings, as_threads
 from setrbm.explain import Explanation, explain
 from setrbm.scaling import Scaling
 from setrbm.shards import Shards
 from setrbm.training import HISTORY, Outcome
 
 
-class BaseSetClassifier(ClassifierMixin, BaseEstimator):
-    """Prediction and files for all that is trained by the engines; subclasses declare constructor and ``fit``."""
+class BaseSetClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+    """Prediction of all estimators that are trained by the engines; subclasses declare constructor and ``fit``."""
 
     letters: ClassVar[tuple[str, ...]] = ("W", "U", "b", "c", "d")
-    # The settings that may be lists of values to choose from.
-    CHOOSABLE: ClassVar[tuple[str, ...]] = ()
-    # The settings that a class has fixed, and its constructor does not take.
-    FIXED: ClassVar[tuple[str, ...]] = ("unit",)
-    UNITS: ClassVar[tuple[str, ...]] = ("set",)
-    # Whether the letters may hold several fits.
-    AVERAGES: ClassVar[bool] = False
+    # A setting that not every constructor takes: the model of one vector in a max-out classifier.
     unit: Unit = "set"
 
     # Set by fit.
@@ -47,19 +39,21 @@ class BaseSetClassifier(ClassifierMixin, BaseEstimator):
     seed_: int
     n_epochs_: int
     best_epoch_: int
+    settings_: Settings
     # What free energies are divided by in the posterior: the number of fits they are the sum of.
     temperature_: float = 1.0
 
     # --- the fitted state ---
 
-    def _resolved(self) -> Any:
-        """Return something with one value for every setting."""
-        return self
+    def _settings(self, **chosen: Any) -> Settings:
+        """Return the constructor's settings, checked; where they are choices, with what was chosen."""
+        return Settings.of(self, **chosen)
 
-    def _take(self, outcome: Outcome, more: bool = False) -> None:
-        """Keep what training gave, or (more) what further training gave after what was there."""
+    def _take(self, settings: Settings, outcome: Outcome, more: bool = False) -> None:
+        """Keep the result of training, or (more) of further training."""
         before, history = (self.n_epochs_, self.history_) if more else (0, {name: [] for name in HISTORY})
         self._set_letters(outcome.params)
+        self.settings_ = settings
         self.temperature_ = 1.0
         self.history_ = {name: history[name] + outcome.history[name] for name in HISTORY}
         self.n_epochs_ = before + len(outcome.history["loss"])
@@ -91,10 +85,10 @@ class BaseSetClassifier(ClassifierMixin, BaseEstimator):
         return Scaling(self.scale_low_, self.scale_factor_, self.scale_floor_)
 
     def _check_classes(self, classes: Array) -> None:
-        """Refuse classes the model cannot tell apart."""
+        """Raise ValueError if the model cannot have these classes."""
 
     def _bags(self, X: Any, reset: bool, finite: bool = True) -> Bags:
-        """Return what a user hands over as bags; a model of single vectors narrows this."""
+        """Return the input as bags; a model of single vectors narrows this."""
         return as_bags(self, X, reset=reset, finite=finite)
 
     def _scaled(self, bags: Bags) -> Bags:
@@ -110,12 +104,12 @@ class BaseSetClassifier(ClassifierMixin, BaseEstimator):
 
     def _forward(self, bags: Bags) -> tuple[Array, Array]:
         """Return pools and free energies of scaled bags."""
-        settings = self._resolved()
+        settings = self.settings_
         spec = Spec(settings.constraint, settings.pooling, unit=settings.unit)
         return get_engine(self.engine).forward(self._params(), bags, spec, as_threads(self.n_jobs))
 
     def _forward_all(self, X: Any, part: int) -> Array:
-        """Return pools (0) or free energies (1) of what a user hands over; of Shards one file at a time."""
+        """Return pools (0) or free energies (1) of any input; Shards are read one file at a time."""
         if isinstance(X, Shards):
             return np.concatenate([self._forward(self._input(bags))[part] for _, bags, _ in X])
         return self._forward(self._input(X))[part]
@@ -147,72 +141,6 @@ class BaseSetClassifier(ClassifierMixin, BaseEstimator):
             y = np.concatenate([labels for _, _, labels in X])
         return float(super().score(X, y, sample_weight))
 
-    # --- files ---
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file, which ``setrbm.load`` reads; see ``setrbm.persistence``."""
-        check_is_fitted(self, "W_")
-        arrays = {letter: np.asarray(getattr(self, f"{letter}_")) for letter in self.letters}
-        scaling = self._scaling()
-        if scaling is not None:
-            arrays |= {"scale_low": scaling.low, "scale_factor": scaling.factor}
-        names = getattr(self, "feature_names_in_", None)
-        description = {
-            "version": __version__,
-            "numpy": np.__version__,
-            "scikit_learn": sklearn.__version__,
-            "settings": persistence.to_json(self.get_params(deep=False)),
-            "classes": persistence.encode_labels(self.classes_),
-            "feature_names": None if names is None else list(names),
-            "scale_floor": None if scaling is None else scaling.floor,
-            "history": persistence.to_json(self.history_),
-            "seed": self.seed_,
-            "n_epochs": self.n_epochs_,
-            "best_epoch": self.best_epoch_,
-            "temperature": self.temperature_,
-            **self._describe(),
-        }
-        persistence.write(path, persistence.ModelFile(type(self).__name__, description, arrays))
-
-    @classmethod
-    def _from_file(cls, model: persistence.ModelFile) -> Self:
-        """Return the fitted estimator a model file describes."""
-        described = model.description
-        estimator = cls(**persistence.from_json(described["settings"]))
-        check_settings(estimator)
-        estimator.classes_ = persistence.decode_labels(described["classes"])
-        n_features, n_hidden = int(model.arrays["b"].shape[0]), int(model.arrays["c"].shape[0])
-        if n_hidden < 1 or n_features < 1:
-            raise ValueError(f"There must be hidden units and features. Got {n_hidden} and {n_features}.")
-        estimator.n_features_in_ = n_features
-        shapes = letter_shapes(n_hidden, n_features, len(estimator.classes_))
-        if described["feature_names"] is not None:
-            estimator.feature_names_in_ = as_names(described["feature_names"], n_features)
-        if described["scale_floor"] is not None:
-            shapes |= {"scale_low": (n_features,), "scale_factor": (n_features,)}
-            estimator.scale_low_, estimator.scale_factor_ = model.arrays["scale_low"], model.arrays["scale_factor"]
-            estimator.scale_floor_ = float(described["scale_floor"])
-            if estimator.scale_floor_ not in (0.0, -1.0):
-                raise ValueError(f"scale_floor must be 0 or -1. Got {estimator.scale_floor_}.")
-        persistence.check_arrays(model.arrays, shapes)
-        estimator._restore(described)
-        estimator.history_ = {name: list(persistence.from_json(described["history"])[name]) for name in HISTORY}
-        counts = [int(described[name]) for name in ("seed", "n_epochs", "best_epoch")]
-        if min(counts) < 0:
-            raise ValueError(f"seed, n_epochs and best_epoch must not be negative. Got {counts}.")
-        estimator.seed_, estimator.n_epochs_, estimator.best_epoch_ = counts
-        estimator.temperature_ = _as_temperature(described.get("temperature", 1.0), n_hidden, cls.AVERAGES)
-        for letter in cls.letters:
-            setattr(estimator, f"{letter}_", _as_trained(model.arrays[letter]))
-        return estimator
-
-    def _describe(self) -> dict[str, Any]:
-        """Return what a subclass has to add to the description."""
-        return {}
-
-    def _restore(self, description: dict[str, Any]) -> None:
-        """Take back what ``_describe`` added."""
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -220,17 +148,17 @@ class BaseSetClassifier(ClassifierMixin, BaseEstimator):
 
 
 class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSetClassifier):
-    """What the RBMs of sets know beside their predictions: energies, features, samples, explanations."""
+    """What RBMs offer beside predictions: free energies, features, samples, explanations."""
 
     def free_energy(self, X: Any) -> Array:
         """Return the paper's F(X, y), of shape (n_sets, n_classes); the posterior is the softmax of -F.
 
-        Where several fits are averaged, F is their sum, and the posterior the softmax of -F / ``temperature_``.
+        If several fits are averaged, F is their sum and the posterior is the softmax of -F / ``temperature_``.
         """
         return self._forward_all(X, 1)
 
     def transform(self, X: Any) -> Array:
-        """Return the pooled hidden activations, of shape (n_sets, n_hidden); those of all fits side by side."""
+        """Return the pooled hidden activations of all fits, of shape (n_sets, n_fits * n_hidden)."""
         return self._forward_all(X, 0)
 
     def log_joint(self, X: Any) -> Array:
@@ -238,24 +166,24 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSetClass
 
         Only soft pooling has a joint distribution.
         """
-        bags, settings = self._input(X), self._resolved()
+        bags, settings = self._input(X), self.settings_
         self._refuse_average("log_joint")
         if settings.pooling == "hard":
-            raise ValueError("log_joint must have pooling='soft'. Got 'hard', which defines a posterior only.")
+            raise ValueError("log_joint needs pooling='soft'. Got 'hard', which defines only a posterior.")
         return energy.log_joint(bags.X, bags.offsets, self._params(), settings.constraint, settings.visible)
 
     def _refuse_average(self, what: str) -> None:
         if self.temperature_ != 1.0:
             raise ValueError(
-                f"{what} must have one model. Got the average of {self.temperature_:g} fits, which defines a posterior "
-                "only. Fit with n_fits=1."
+                f"{what} needs a single model. Got the average of {self.temperature_:g} fits, which defines only a "
+                "posterior. Fit with n_fits=1."
             )
 
     def hidden_probabilities(self, X: Any, y: Any) -> Array:
         """Return p(h = 1 | X, y) under the soft model, of shape (n_vectors, n_hidden)."""
         bags = self._input(X)
         _, codes = as_codes(bags, y, self.classes_)
-        h, _ = gibbs.hidden_probabilities(bags.X, bags.offsets, codes, self._params(), self._resolved().constraint)
+        h, _ = gibbs.hidden_probabilities(bags.X, bags.offsets, codes, self._params(), self.settings_.constraint)
         return h
 
     def sample(
@@ -266,7 +194,7 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSetClass
         Parameters
         ----------
         sizes : array-like of int
-            How many vectors each drawn set is to have.
+            The number of vectors of each set to draw.
         n_steps : int
             Full Gibbs steps from the start (inputs zero, labels uniform) to the sample.
         random_state : int, RandomState or None
@@ -280,18 +208,17 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSetClass
         check_is_fitted(self, "W_")
         wanted = np.atleast_1d(np.asarray(sizes))
         if wanted.ndim != 1 or wanted.dtype.kind not in "iu" or not wanted.size or (wanted < 1).any():
-            raise ValueError(f"sizes must be positive integers, one a set. Got {sizes!r}.")
+            raise ValueError(f"sizes must be positive integers, one per set. Got {sizes!r}.")
         if n_steps < 1:
             raise ValueError(f"n_steps must be at least 1. Got {n_steps}.")
         self._refuse_average("sample")
-        if self._resolved().objective == "discriminative":
-            warnings.warn(
-                "This model learned p(y | X) only: it knows nothing of how sets look, and its samples mean little. Fit "
-                "with objective='generative' or 'hybrid' to sample.",
-                stacklevel=2,
+        if self.settings_.objective == "discriminative":
+            warn(
+                "This model learned p(y | X) only and knows nothing about the sets themselves: its samples mean little."
+                " Fit with objective='generative' or 'hybrid' to sample."
             )
         seed = draws.new_seed(check_random_state(random_state))
-        params, settings = self._params().astype(np.float64), self._resolved()
+        params, settings = self._params().astype(np.float64), self.settings_
         X, offsets, codes = gibbs.sample_sets(
             wanted.astype(np.intp), params, settings.constraint, settings.visible, n_steps, seed
         )
@@ -300,7 +227,7 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSetClass
         return Bags(X if scaling is None else scaling.undo(X), offsets, feature_names=names), self.classes_[codes]
 
     def explain(self, X: Any, y: Any = None) -> Explanation:
-        """Say which vector, and which feature, carried each decision.
+        """Explain which vector, and which feature, carried each decision.
 
         Parameters
         ----------
@@ -312,7 +239,7 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSetClass
         -------
         Explanation
         """
-        bags, settings = self._input(X), self._resolved()
+        bags, settings = self._input(X), self.settings_
         codes = (-self._forward(bags)[1]).argmax(axis=1) if y is None else as_codes(bags, y, self.classes_)[1]
         parts = explain(bags, codes, self._params(), settings.constraint, settings.pooling, self.temperature_)
         names = getattr(self, "feature_names_in_", bags.feature_names)
@@ -333,24 +260,3 @@ def letter_shapes(n_hidden: int, n_features: int, n_classes: int) -> dict[str, t
     return {
         "W": (n_hidden, n_features), "U": (n_hidden, n_classes), "b": (n_features,), "c": (n_hidden,), "d": (n_classes,)
     }  # fmt: skip
-
-
-def as_names(names: Any, n_features: int) -> npt.NDArray[Any]:
-    """Return feature names as scikit-learn keeps them."""
-    if not isinstance(names, list) or len(names) != n_features or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"feature_names must hold {n_features} strings.")
-    return np.array(names, dtype=object)
-
-
-def _as_temperature(value: Any, n_hidden: int, averages: bool) -> float:
-    """Return the number of fits that share the hidden units."""
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise ValueError(f"temperature must be a number. Got {value!r}.")
-    if value != 1 and not (averages and 1 <= value <= n_hidden and n_hidden % value == 0):
-        raise ValueError(f"temperature must be the number of fits averaged. Got {value} for {n_hidden} hidden units.")
-    return float(value)
-
-
-def _as_trained(array: Array) -> Array:
-    """Return a matrix laid out as training leaves it, so that a loaded model predicts at the same speed."""
-    return np.ascontiguousarray(array.T).T if array.ndim == 2 else array

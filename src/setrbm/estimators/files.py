@@ -1,0 +1,125 @@
+"""Saving and restoring fitted estimators: from attributes to a model file and back."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+import sklearn
+from sklearn.utils.validation import check_is_fitted
+
+from setrbm import persistence
+from setrbm._types import Array
+from setrbm._version import __version__
+from setrbm.energy import Params
+from setrbm.estimators.prediction import BaseSetClassifier, letter_shapes
+from setrbm.estimators.settings import Settings, check_execution, is_choice
+from setrbm.scaling import Scaling
+from setrbm.training import HISTORY
+
+
+class Saveable(BaseSetClassifier):
+    """``save``, and the way back that ``setrbm.load`` takes."""
+
+    # Whether the letters may hold several fits.
+    AVERAGES: ClassVar[bool] = False
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one file, which ``setrbm.load`` reads; see ``setrbm.persistence``."""
+        check_is_fitted(self, "W_")
+        arrays = {letter: np.asarray(getattr(self, f"{letter}_")) for letter in self.letters}
+        scaling = self._scaling()
+        if scaling is not None:
+            arrays |= {"scale_low": scaling.low, "scale_factor": scaling.factor}
+        names = getattr(self, "feature_names_in_", None)
+        description = {
+            "version": __version__,
+            "numpy": np.__version__,
+            "scikit_learn": sklearn.__version__,
+            "settings": persistence.to_json(self._fitted_params()),
+            "classes": persistence.encode_labels(self.classes_),
+            "feature_names": None if names is None else list(names),
+            "scale_floor": None if scaling is None else scaling.floor,
+            "history": persistence.to_json(self.history_),
+            "seed": self.seed_,
+            "n_epochs": self.n_epochs_,
+            "best_epoch": self.best_epoch_,
+            "temperature": self.temperature_,
+            **self._describe(),
+        }
+        persistence.write(path, persistence.ModelFile(type(self).__name__, description, arrays))
+
+    def _fitted_params(self) -> dict[str, Any]:
+        """Return the constructor's parameters as they were when the model was fitted."""
+        params, fitted = self.get_params(deep=False), asdict(self.settings_)
+        return {
+            name: fitted[name] if name in fitted and not is_choice(value) else value for name, value in params.items()
+        }
+
+    @classmethod
+    def _from_file(cls, model: persistence.ModelFile) -> Self:
+        """Return the fitted estimator a model file describes."""
+        described = model.description
+        estimator = cls(**persistence.from_json(described["settings"]))
+        check_execution(estimator)
+        estimator.settings_ = estimator._restored_settings(described)
+        estimator.classes_ = persistence.decode_labels(described["classes"])
+        estimator._restore_arrays(model.arrays, described)
+        estimator.history_ = {name: list(persistence.from_json(described["history"])[name]) for name in HISTORY}
+        counts = [int(described[name]) for name in ("seed", "n_epochs", "best_epoch")]
+        if min(counts) < 0:
+            raise ValueError(f"seed, n_epochs and best_epoch must not be negative. Got {counts}.")
+        estimator.seed_, estimator.n_epochs_, estimator.best_epoch_ = counts
+        return estimator
+
+    def _restore_arrays(self, arrays: dict[str, npt.NDArray[Any]], described: dict[str, Any]) -> None:
+        """Check the arrays of a file and take letters, scaling, feature names and temperature from it."""
+        n_features, n_hidden = int(arrays["b"].shape[0]), int(arrays["c"].shape[0])
+        if n_hidden < 1 or n_features < 1:
+            raise ValueError(f"There must be hidden units and features. Got {n_hidden} and {n_features}.")
+        shapes = letter_shapes(n_hidden, n_features, len(self.classes_))
+        scaled = described["scale_floor"] is not None
+        persistence.check_arrays(
+            arrays, shapes | ({"scale_low": (n_features,), "scale_factor": (n_features,)} if scaled else {})
+        )
+        self.n_features_in_ = n_features
+        if described["feature_names"] is not None:
+            self.feature_names_in_ = _as_names(described["feature_names"], n_features)
+        if scaled:
+            if (floor := float(described["scale_floor"])) not in (0.0, -1.0):
+                raise ValueError(f"scale_floor must be 0 or -1. Got {floor}.")
+            self._set_scaling(Scaling(arrays["scale_low"], arrays["scale_factor"], floor))
+        self.temperature_ = _as_temperature(described.get("temperature", 1.0), n_hidden, self.AVERAGES)
+        self._set_letters(Params(*(_as_trained(arrays[letter]) for letter in self.letters)))
+
+    def _describe(self) -> dict[str, Any]:
+        """Return what a subclass adds to the description."""
+        return {}
+
+    def _restored_settings(self, description: dict[str, Any]) -> Settings:
+        """Return the settings of the model, checked; a subclass takes back here what ``_describe`` added."""
+        return self._settings()
+
+
+def _as_names(names: Any, n_features: int) -> npt.NDArray[Any]:
+    """Return feature names as scikit-learn keeps them."""
+    if not isinstance(names, list) or len(names) != n_features or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"feature_names must hold {n_features} strings.")
+    return np.array(names, dtype=object)
+
+
+def _as_temperature(value: Any, n_hidden: int, averages: bool) -> float:
+    """Return the number of fits that share the hidden units."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise ValueError(f"temperature must be a number. Got {value!r}.")
+    if value != 1 and not (averages and 1 <= value <= n_hidden and n_hidden % value == 0):
+        raise ValueError(f"temperature must be the number of fits averaged. Got {value} for {n_hidden} hidden units.")
+    return float(value)
+
+
+def _as_trained(array: Array) -> Array:
+    """Return a matrix laid out as training leaves it, so that a loaded model predicts at the same speed."""
+    return np.ascontiguousarray(array.T).T if array.ndim == 2 else array

@@ -1,0 +1,272 @@
+"""Data in: how what a user passes becomes bags, class codes, weights and sources of labelled sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d, validate_data
+
+from setrbm._types import Array, Floats, Integers
+from setrbm._warnings import warn
+from setrbm.bags import Bags
+from setrbm.engines.protocol import LabelledSets
+from setrbm.estimators.settings import Settings
+from setrbm.scaling import Scaling, feature_range, squeezed_features
+from setrbm.shards import Shards
+
+if TYPE_CHECKING:
+    from setrbm.estimators.prediction import BaseSetClassifier
+
+
+def is_matrix_like(item: Any) -> bool:
+    """Return whether an element of a list is a matrix, so that the list is a list of sets."""
+    return bool(sparse.issparse(item)) or np.ndim(item) == 2
+
+
+def as_bags(estimator: Any, X: Any, reset: bool, finite: bool = True) -> Bags:
+    """Return the input as bags and compare its features with those seen in fit (or set them, with ``reset``).
+
+    Bags stay as they are; a list of matrices and a 3-D array become sets; anything else is a plain matrix, each row a
+    set of one.
+    """
+    if isinstance(X, Shards):
+        raise TypeError(
+            "Shards can be passed to fit and partial_fit of ClassSetRBM and ClassRBM, and to their predictions. For "
+            "anything else, go through them one by one: for shard, bags, y in shards: ..."
+        )
+    bags = _as_sets(X)
+    rows = bags is None
+    if bags is None:
+        X = validate_data(
+            estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32],
+            ensure_all_finite=False, ensure_min_samples=1,
+        )  # fmt: skip
+        bags = Bags.from_rows(X)
+    if finite:
+        bags.check_finite()
+    if not rows:
+        _check_features(estimator, bags, reset)
+    return bags
+
+
+def _as_sets(X: Any) -> Bags | None:
+    """Return the input as bags if it holds sets of several vectors; None for a plain matrix."""
+    if isinstance(X, Bags):
+        return X
+    if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1 and len(X) and is_matrix_like(X[0]):
+        X = list(X)
+    if isinstance(X, list | tuple) and not len(X):
+        raise ValueError("There must be at least one set. Got none.")
+    if isinstance(X, list | tuple) and is_matrix_like(X[0]):
+        return Bags.from_list(X)
+    return Bags.from_array(X) if isinstance(X, np.ndarray) and X.ndim == 3 else None
+
+
+def _check_features(estimator: Any, bags: Bags, reset: bool) -> None:
+    n_features, names = bags.shape[1], bags.feature_names
+    if n_features == 0:
+        raise ValueError("Each vector must have at least one feature. Got 0 feature(s).")
+    if reset:
+        estimator.n_features_in_ = n_features
+        if names is not None:
+            estimator.feature_names_in_ = names
+        elif hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+        return
+    if n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {n_features} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+            "features as input."
+        )
+    known = getattr(estimator, "feature_names_in_", None)
+    if known is not None and names is not None and (other := np.flatnonzero(known != names)).size:
+        raise ValueError(
+            f"Features must have the names and the order seen in fit. Got {names[other[0]]!r} at position {other[0]} "
+            f"where fit had {known[other[0]]!r}."
+        )
+
+
+def as_codes(bags: Bags, y: Any, classes: npt.NDArray[Any] | None = None) -> tuple[npt.NDArray[Any], Integers]:
+    """Return the classes and the class code of each set."""
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None")
+    y = column_or_1d(y, warn=True)
+    check_consistent_length(bags, y)
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError("Input y contains NaN or infinity. Every set must have a label.")
+    check_classification_targets(y)
+    if classes is None:
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"y must hold at least two classes. Got 1 class: {classes[0]!s}.")
+        return classes, codes
+    codes = np.searchsorted(classes, y)
+    codes = np.where(codes < len(classes), codes, 0)
+    if (other := np.flatnonzero(classes[codes] != y)).size:
+        raise ValueError(f"y must hold only the classes {classes.tolist()}. Got {y[other[0]]!s} at index {other[0]}.")
+    return classes, codes
+
+
+def as_weights(bags: Bags, y: Any, sample_weight: Any, class_weight: Any) -> Floats:
+    """Return one non-negative weight per set: its sample weight times the weight of its class."""
+    weight = np.array(_check_sample_weight(sample_weight, bags, dtype=np.float64, ensure_non_negative=True))
+    if class_weight is not None:
+        of_class = compute_sample_weight(class_weight, np.asarray(y).ravel())
+        if not (np.isfinite(of_class).all() and (of_class >= 0.0).all()):
+            raise ValueError(f"class_weight must hold finite numbers of 0 or more. Got {class_weight!r}.")
+        weight *= of_class
+    return weight
+
+
+# --- sets in memory ---
+
+
+def labelled_sets(
+    estimator: BaseSetClassifier,
+    settings: Settings,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    classes: Array | None = None,
+    again: bool = False,
+) -> LabelledSets:
+    """Return scaled, labelled sets for training; set features, classes and scaling unless (again) they are known.
+
+    Parameters
+    ----------
+    classes : ndarray, optional
+        All classes there are; by default those of y.
+    """
+    bags = estimator._bags(X, reset=not again)
+    classes, codes = as_codes(bags, y, classes)
+    estimator._check_classes(classes)
+    sets = _weighted(bags, codes, as_weights(bags, y, sample_weight, settings.class_weight))
+    if not again:
+        estimator.classes_ = classes
+        estimator._set_scaling(Scaling.fit(sets.bags) if settings.scale == "auto" else None)
+        _warn_if_squeezed(sets.bags, estimator._scaling())
+    scaled = estimator._scaled(sets.bags)
+    check_visible(settings, scaled)
+    return LabelledSets(scaled, sets.y, sets.weight)
+
+
+def _weighted(bags: Bags, codes: Integers, weight: Floats) -> LabelledSets:
+    """Return the sets whose weight is not zero: those without weight count as not given."""
+    if (weight > 0.0).all():
+        return LabelledSets(bags, codes, weight)
+    kept = np.flatnonzero(weight > 0.0)
+    if not len(kept):
+        raise ValueError(f"At least one set must have a weight above zero. Got zero for all {len(bags)}.")
+    return LabelledSets(bags[kept], codes[kept], weight[kept])
+
+
+def refuse_one_class(sets: LabelledSets) -> None:
+    """Refuse to learn from sets of one class."""
+    if (n_classes := len(np.unique(sets.y))) < 2:
+        raise ValueError(
+            f"y must hold at least two classes among the sets whose weight is not zero. Got {n_classes} class."
+        )
+
+
+def _warn_if_squeezed(bags: Bags, scaling: Scaling | None) -> None:
+    """Warn where outliers decide the range of a feature."""
+    squeezed = np.empty(0) if scaling is None else squeezed_features(bags, scaling)
+    if len(squeezed):
+        warn(
+            f"In {len(squeezed)} of {bags.shape[1]} features (the first: {squeezed[0]}) outliers leave nine tenths of "
+            "the other values less than 1 / 200 of the range. Clip or transform them first, for example with "
+            "PerVector(QuantileTransformer())."
+        )
+
+
+def check_visible(settings: Settings, bags: Bags) -> None:
+    """Refuse values that are not probabilities where binary units are learned generatively."""
+    if not settings.generative or settings.visible != "binary":
+        return
+    values = bags.X.data if bags.is_sparse else bags.X
+    bad = (values < 0.0) | (values > 1.0)
+    if bad.any():
+        raise ValueError(
+            f"Values must be in [0, 1] for objective={settings.objective!r} with visible='binary'. Got {bad.sum()} "
+            f"outside, from {values.min():g} to {values.max():g}, the first in {bags.place_of_first(bad)}. Use "
+            "scale='auto' (dense data), scale them yourself, or use visible='gaussian'."
+        )
+
+
+# --- shards ---
+
+
+def labelled_stream(
+    estimator: BaseSetClassifier, settings: Settings, shards: Shards, again: bool
+) -> Callable[[], Iterator[LabelledSets]]:
+    """Return a function that begins a pass over shards: scaled sets with class codes and weights.
+
+    Features, classes and scaling are set from the shards, or (again) compared with those already fitted.
+    """
+    if not again:
+        estimator.n_features_in_ = shards.shape[1]
+        estimator.__dict__.pop("feature_names_in_", None)
+        estimator.classes_ = shards.classes
+        if len(estimator.classes_) < 2:
+            raise ValueError(f"y must hold at least two classes. Got 1 class: {estimator.classes_[0]!s}.")
+        estimator._check_classes(estimator.classes_)
+        ranges = [feature_range(bags) for _, bags, _ in shards] if settings.scale == "auto" else []
+        is_sparse = shards.shards[0].is_sparse
+        estimator._set_scaling(Scaling.from_ranges(ranges, is_sparse) if ranges else None)
+    _warn_if_sorted(shards)
+    of_class = _class_weights(estimator.classes_.tolist(), settings.class_weight, shards)
+
+    def stream() -> Iterator[LabelledSets]:
+        for shard, bags, y in shards:
+            # Shards check every value when they are made.
+            bags = estimator._scaled(estimator._bags(bags, reset=False, finite=False))
+            check_visible(settings, bags)
+            _, codes = as_codes(bags, y, estimator.classes_)
+            yield LabelledSets(bags, codes, of_class[codes], shard.first)
+
+    return stream
+
+
+def _warn_if_sorted(shards: Shards) -> None:
+    """Warn if most shards hold one class: what is learned from one shard would be forgotten in the next."""
+    alone = [shard for shard in shards.shards if shard.n_sets > 1 and len(shard.label_counts) == 1]
+    if len(alone) > len(shards.shards) // 2 and len(shards.shards) > 1:
+        warn(
+            f"{len(alone)} of {len(shards.shards)} shards hold sets of one class only (the first: "
+            f"{str(alone[0].path)!r}). Sets are shuffled within a shard, not across: write them in random order."
+        )
+
+
+def _class_weights(classes: list[Any], class_weight: Any, shards: Shards) -> Floats:
+    """Return the weight of each class."""
+    counts = [shards.label_counts.get(label, 0) for label in classes]
+    if isinstance(class_weight, dict):
+        weights = np.array([float(class_weight.get(label, 1.0)) for label in classes])
+        if not (np.isfinite(weights).all() and (weights > 0.0).all()):
+            raise ValueError(f"class_weight must hold positive numbers where Shards are read. Got {weights.tolist()}.")
+        return weights
+    if class_weight == "balanced":
+        return len(shards) / (len(counts) * np.maximum(counts, 1.0))
+    return np.ones(len(counts))
+
+
+# --- the estimator ---
+
+
+@contextmanager
+def unchanged_on_error(estimator: Any) -> Iterator[None]:
+    """Restore the attributes of an estimator when fitting fails, so that what was fitted before stays usable."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise

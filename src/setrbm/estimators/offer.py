@@ -1,0 +1,113 @@
+"""What an estimator may choose from, and how it chooses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+
+from setrbm.estimators.settings import Settings, choices_of, flag, integer, is_choice
+from setrbm.training import Schedule
+
+# With this many held-out sets or more, the best epoch is more than luck.
+SETS_TO_STOP_BY = 200
+# Candidates are halved after these fractions of their epochs, but not in the first steps, where slow and fast learners
+# differ most.
+RUNGS, FEWEST_BEFORE_RUNG = (8, 4), 25
+N_FITS = 5
+
+
+@dataclass(frozen=True)
+class Offer:
+    """The candidates of an estimator, and the rules for choosing among them.
+
+    Attributes
+    ----------
+    candidates : tuple of Settings
+        One per combination of choices.
+    names : tuple of str
+        The settings that are choices.
+    lengths : tuple of int
+        The numbers of epochs to choose from, in increasing order.
+    halving, refit : bool
+    n_fits : int or "auto"
+    """
+
+    candidates: tuple[Settings, ...]
+    names: tuple[str, ...]
+    lengths: tuple[int, ...]
+    halving: bool
+    refit: bool
+    n_fits: Any
+
+    @classmethod
+    def of(cls, estimator: Any, choosable: tuple[str, ...]) -> Self:
+        """Return what an estimator offers; raise ValueError for the first setting that cannot be used."""
+        choices = {name: choices_of(getattr(estimator, name)) for name in choosable}
+        for name, values in choices.items():
+            if not values:
+                raise ValueError(f"{name} must offer at least one value to choose from. Got none.")
+        for value in choices["max_epochs"]:
+            integer("max_epochs", value)
+        lengths = tuple(sorted({int(length) for length in choices["max_epochs"]}))
+        choices["max_epochs"] = (lengths[-1],)
+        candidates = tuple(
+            estimator._settings(**dict(zip(choices, values, strict=True))) for values in product(*choices.values())
+        )
+        flag("halving", estimator.halving)
+        flag("refit", estimator.refit)
+        names = tuple(name for name in choosable if is_choice(getattr(estimator, name)))
+        offer = cls(candidates, names, lengths, estimator.halving, estimator.refit, estimator.n_fits)
+        offer._check_n_fits()
+        return offer
+
+    def _check_n_fits(self) -> None:
+        n_fits = self.n_fits
+        if isinstance(n_fits, str) and n_fits == "auto":
+            return
+        if not isinstance(n_fits, Integral) or isinstance(n_fits, bool) or int(n_fits) < 1:
+            raise ValueError(f"n_fits must be 'auto' or an integer of 1 or more. Got {n_fits!r}.")
+        several = int(n_fits) > 1
+        if several and not self.refit:
+            raise ValueError(f"n_fits must be 1 or 'auto' if nothing is refitted (refit=False). Got {n_fits}.")
+        learned = [settings.objective for settings in self.candidates if settings.generative]
+        if several and learned:
+            raise ValueError(
+                f"n_fits must be 1 or 'auto' with objective={learned[0]!r}: the average of several fits is a posterior,"
+                f" not a model of the sets themselves. Got {n_fits}."
+            )
+
+    @property
+    def any_generative(self) -> Settings:
+        """A candidate that learns generatively, if there is one; else the first."""
+        return next((settings for settings in self.candidates if settings.generative), self.candidates[0])
+
+    @property
+    def n_phases(self) -> int:
+        """How many trainings a fit needs at most: one per kind of candidate, and the refit."""
+        kinds = {(settings.spec(np.dtype(float)), settings.n_units) for settings in self.candidates}
+        return len(kinds) + int(self.refit)
+
+    def schedule(self, n_held_out: int) -> Schedule:
+        """Return how the candidates are trained and judged."""
+        first, last = self.candidates[0], self.lengths[-1]
+        early = first.early_stopping
+        if n_held_out >= SETS_TO_STOP_BY if early == "auto" else early:
+            return Schedule(last, first.patience, first.stopping, phase="choosing")
+        # A candidate that has reached an end is not dropped any more.
+        rungs = [rung for part in RUNGS if FEWEST_BEFORE_RUNG <= (rung := last // part) < self.lengths[0]]
+        rungs = rungs if self.halving else []
+        return Schedule(last, None, first.stopping, ends=self.lengths, rungs=tuple(rungs), phase="choosing")
+
+    def n_fits_of(self, chosen: Settings) -> int:
+        """Return how many fits of the chosen settings are made on all sets."""
+        if self.n_fits == "auto":
+            return N_FITS if self.refit and not chosen.generative else 1
+        return int(self.n_fits)
+
+    def length(self, n_epochs: int) -> int:
+        """Return the number of epochs offered that a training of this many epochs was on its way to."""
+        return min(length for length in self.lengths if length >= n_epochs)

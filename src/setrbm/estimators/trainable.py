@@ -1,0 +1,194 @@
+"""``fit`` and ``partial_fit`` of one model with given settings."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.callback import with_callbacks
+from sklearn.utils import check_random_state
+
+from setrbm import draws
+from setrbm._types import Array
+from setrbm._warnings import warn
+from setrbm.engines import get_engine, suited_engine
+from setrbm.estimators.files import Saveable
+from setrbm.estimators.inputs import labelled_sets, labelled_stream, refuse_one_class, unchanged_on_error
+from setrbm.estimators.progress import following
+from setrbm.estimators.settings import Settings, as_threads, check_execution, flag
+from setrbm.shards import Shards
+from setrbm.training import HISTORY, InMemory, Monitor, Outcome, Schedule, Source, Streamed, Trainee, train
+
+
+class Trainable(Saveable):
+    """``fit`` and ``partial_fit`` of one model with given settings."""
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from labelled sets.
+
+        Parameters
+        ----------
+        X : Bags, list of matrices, 3-D array, matrix (each row a set of one), or Shards
+        y : array-like of shape (n_sets,)
+            None with Shards, which bring their labels.
+        sample_weight : array-like of shape (n_sets,), optional
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        Ctrl-C raises KeyboardInterrupt. After the first epoch the best parameters so far are kept; before that the
+        estimator is unchanged.
+        """
+        settings = self._checked_settings()
+        again = bool(self.warm_start) and hasattr(self, "W_")
+        with following(self, n_phases=1) as monitor, unchanged_on_error(self):
+            source = self._source(settings, X, y, sample_weight, self.classes_ if again else None, again)
+            if isinstance(source, InMemory):
+                refuse_one_class(source.sets)
+            if not again:
+                self._begin(settings, source)
+            if settings.early_stopping:
+                source = source.hold_out(settings.validation_fraction, self.seed_)
+            outcome = self._train(settings, source, settings.schedule(self.n_epochs_, again), monitor)
+            warn_if_worse_than_guessing(settings, outcome, len(self.classes_))
+            self._take(settings, outcome, more=again)
+        if outcome.interrupted:
+            raise KeyboardInterrupt
+        return self
+
+    @with_callbacks
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Make one pass over some labelled sets, from where the last call ended.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as for ``fit``
+        classes : array-like, optional
+            All classes that will come; needed in the first call only. Scaling is fitted on the sets of the first call.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        Ctrl-C raises KeyboardInterrupt and leaves the estimator unchanged.
+        """
+        settings = self._checked_settings()
+        again = hasattr(self, "W_")
+        refuse_for_one_pass(settings, X)
+        with following(self, n_phases=1) as monitor, unchanged_on_error(self):
+            known = None if isinstance(X, Shards) else self._all_classes(classes, again)
+            source = self._source(settings, X, y, sample_weight, known, again)
+            if not again:
+                self._begin(settings, source)
+                self._refuse_constant()
+            outcome = self._train(settings, source, Schedule(1, first_epoch=self.n_epochs_), monitor)
+            if outcome.interrupted:
+                raise KeyboardInterrupt
+            self._take(settings, outcome, more=True)
+        return self
+
+    def _checked_settings(self) -> Settings:
+        check_execution(self)
+        flag("early_stopping", self.early_stopping)
+        return self._settings()
+
+    def _source(
+        self, settings: Settings, X: Any, y: Any, sample_weight: Any, classes: Array | None, again: bool
+    ) -> Source:
+        """Return the sets to learn from; set features, classes and scaling unless (again) they are known."""
+        if again and len(self.c_) != settings.n_units:
+            raise ValueError(
+                f"Training continues with the {len(self.c_)} hidden units fitted. Got n_hidden={self.n_hidden}. Fit a "
+                "new model (warm_start=False) to start again."
+            )
+        if not isinstance(X, Shards):
+            return InMemory.of(labelled_sets(self, settings, X, y, sample_weight, classes, again))
+        if y is not None or sample_weight is not None:
+            raise ValueError("Shards bring their own labels and take no weights. Got y or sample_weight beside them.")
+        return Streamed(labelled_stream(self, settings, X, again), X.dtype)
+
+    def _begin(self, settings: Settings, source: Source) -> None:
+        """Draw the seed and the start parameters, and begin the history."""
+        self.seed_ = draws.new_seed(check_random_state(self.random_state))
+        self.n_epochs_, self.best_epoch_ = 0, 0
+        self.history_ = {name: [] for name in HISTORY}
+        bags = (part.sets.bags for part in source)
+        self._set_letters(settings.start(bags, self.n_features_in_, len(self.classes_), self.seed_, source.dtype))
+
+    def _train(self, settings: Settings, source: Source, schedule: Schedule, monitor: Monitor) -> Outcome:
+        """Train from the present parameters."""
+        spec, model = settings.spec(source.dtype), settings.model(self._params(), self.seed_)
+        engine = get_engine(self.engine)
+        if isinstance(source, InMemory):
+            engine = suited_engine(self.engine, spec, [model], [source.sets])
+        outcome = train(engine, spec, [Trainee(model, source)], schedule, as_threads(self.n_jobs), monitor)[0]
+        refuse_divergence(settings, outcome)
+        return outcome
+
+    def _all_classes(self, classes: Any, again: bool) -> Array:
+        """Return all classes there are: those of the first call of ``partial_fit``."""
+        if again:
+            if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+                raise ValueError(f"classes must be those of the first call, {self.classes_.tolist()}. Got {classes}.")
+            return self.classes_
+        if classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit. Got None.")
+        if len(known := np.unique(classes)) < 2:
+            raise ValueError(f"classes must name at least two classes. Got {known.tolist()}.")
+        return known
+
+    def _refuse_constant(self) -> None:
+        """Refuse to fit the scaling on a first part in which no feature varies."""
+        scaling = self._scaling()
+        if scaling is not None and not scaling.factor.any():
+            raise ValueError(
+                "The first part must show the range of the features. Every feature is constant in it. Pass more sets "
+                "in the first call, or use scale=None."
+            )
+
+
+def refuse_for_one_pass(settings: Settings, X: Any) -> None:
+    """Refuse settings that ``partial_fit`` cannot follow."""
+    if settings.persistent and settings.generative:
+        raise ValueError(
+            "persistent=True keeps a chain for each set from epoch to epoch, and partial_fit sees each set once. "
+            "Use fit, or persistent=False."
+        )
+    if settings.class_weight == "balanced" and not isinstance(X, Shards):
+        raise ValueError("class_weight='balanced' needs all sets at once. Pass a dict of weights to partial_fit.")
+
+
+def refuse_divergence(settings: Settings, outcome: Outcome) -> None:
+    """Raise ValueError if training diverged."""
+    if outcome.diverged_in is None:
+        return
+    if not (losses := outcome.history["loss"]):
+        raise ValueError(
+            f"Training diverged. The learning rate times weight_decay must be below 1. Got weight_decay="
+            f"{settings.weight_decay} with learning_rate={settings.learning_rate}, "
+            f"generative_learning_rate={settings.generative_learning_rate}. Lower the rate or the decay."
+        )
+    got = f"a mean loss of {losses[-1]:g}" if np.isfinite(losses[-1]) else "parameters beyond all bounds"
+    raise ValueError(
+        f"Training diverged. Got {got} in epoch {outcome.diverged_in} "
+        f"with learning_rate={settings.learning_rate}, generative_learning_rate={settings.generative_learning_rate}, "
+        f"weight_decay={settings.weight_decay}, init_scale={settings.init_scale}. Lower the learning rate"
+        + (", or scale the inputs (scale='auto')." if settings.scale is None else ", or the sample weights.")
+    )
+
+
+def warn_if_worse_than_guessing(settings: Settings, outcome: Outcome, n_classes: int) -> None:
+    """Warn if the model that was kept is confident and wrong."""
+    by_likelihood = np.isfinite(outcome.best_score) and settings.stopping == "likelihood"
+    loss = outcome.best_score if by_likelihood else outcome.history["loss"][-1]
+    if loss > 2.0 * np.log(n_classes):
+        warn(
+            f"The model is worse than guessing: its mean loss is {loss:.3g}, that of guessing {np.log(n_classes):.3g}."
+            f" The learning rate ({settings.learning_rate}) is probably too large."
+        )
