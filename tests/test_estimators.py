@@ -388,7 +388,7 @@ def test_hidden_probabilities_have_one_row_a_vector():
 def test_only_soft_pooling_has_a_joint():
     bags, y = easy()
     model = ClassSetRBM(5, max_epochs=2).fit(bags, y)
-    with pytest.raises(ValueError, match="log_joint must have pooling='soft'"):
+    with pytest.raises(ValueError, match="log_joint needs pooling='soft'"):
         model.log_joint(bags)
     soft = ClassSetRBM(5, pooling="soft", max_epochs=2).fit(bags, y)
     joint = soft.log_joint(bags)
