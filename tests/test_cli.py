@@ -140,7 +140,7 @@ def test_a_fault_of_our_own_is_called_one(work, monkeypatch):
     monkeypatch.setattr("setrbm.cli.predict._answers", broken)
     result = run("predict", work / "model.safetensors", work / "data.csv")
     assert result.exit_code == 1
-    assert "failed in a way it should not: KeyError: 'lost'" in result.stderr
+    assert "failed unexpectedly: KeyError: 'lost'" in result.stderr
     assert "SETRBM_TRACEBACK=1" in result.stderr
 
 
@@ -182,10 +182,25 @@ def test_without_a_terminal_progress_is_a_line_now_and_then(work, monkeypatch):
     monkeypatch.setattr("setrbm.cli._progress.SECONDS_BETWEEN_LINES", 0.0)
     result = run("fit", work / "data.csv", work / "lines.safetensors", *QUICK, "--json")
     lines = result.stderr.splitlines()
-    assert lines[0].startswith("Fitting: choosing, epoch 1/40, at most ")
-    assert "Fitting: on all sets, epoch 1/" in result.stderr
+    assert lines[0].startswith("Fitting: choosing settings, epoch 1/40, at most ")
+    assert "Fitting: refitting on all sets, epoch 1/" in result.stderr
     assert json.loads(result.stdout)["sets"] == 20
     assert run("fit", work / "data.csv", work / "lines.safetensors", *QUICK, "--force", "--quiet").stderr == ""
+
+
+def test_the_bar_never_goes_back_while_several_kinds_of_candidates_are_tried(monkeypatch):
+    from setrbm import ClassSetRBMCV
+    from setrbm.cli._progress import Bar, FitProgress
+    from setrbm.datasets import load_musk1
+
+    shown = []
+    monkeypatch.setattr(Bar, "show", lambda self, done, note: shown.append(done))
+    bags, y = load_musk1()
+    model = ClassSetRBMCV((2, 3), learning_rate=0.1, init_scale=0.3, max_epochs=3, random_state=0)
+    model.set_callbacks(FitProgress(Bar("Fitting", total=1.0))).fit(bags, y)
+    assert shown == sorted(shown)
+    assert len(shown) == 9
+    assert shown[-1] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
@@ -239,7 +254,7 @@ def test_a_model_file_is_overwritten_only_by_force(work, tmp_path):
     model.write_text("precious")
     refused = run("fit", work / "data.csv", model, *QUICK)
     assert refused.exit_code == 2
-    assert "is there already. Use --force" in refused.stderr
+    assert "exists already. Use --force" in refused.stderr
     assert model.read_text() == "precious"
     assert run("fit", work / "data.csv", model, *QUICK, "--force").exit_code == 0
     assert load(model).classes_.tolist() == ["no", "yes"]
@@ -248,7 +263,7 @@ def test_a_model_file_is_overwritten_only_by_force(work, tmp_path):
 def test_a_place_that_cannot_be_written_is_refused_before_any_work(work, tmp_path):
     missing = run("fit", "none.csv", tmp_path / "no" / "m.safetensors")
     assert missing.exit_code == 2
-    assert "The folder of the file to write must exist." in missing.stderr
+    assert "The folder of the output must exist." in missing.stderr
     folder = run("fit", "none.csv", tmp_path)
     assert folder.exit_code == 2
     assert "must not be a folder" in folder.stderr
@@ -400,7 +415,7 @@ def test_a_label_the_model_never_learned_is_refused(work, tmp_path):
     write_csv(tmp_path / "test.csv", bags, y)
     result = run("evaluate", tmp_path / "test.csv", "--model", work / "model.safetensors")
     assert result.exit_code == 1
-    assert "one of the classes the model has learned: no, yes. Got maybe for set 2 of 20." in result.stderr
+    assert "a class the model has learned: no, yes. Got maybe for set 2 of 20." in result.stderr
 
 
 # --- explain ---
@@ -425,7 +440,7 @@ def test_the_deciding_vector_is_marked_and_the_first_sets_are_shown_by_default(w
     shown = run("explain", work / "model.safetensors", work / "data.csv", "--vectors", "1").stdout
     assert shown.count("Set set") == shown.count("decided") == 5
     assert "use --vectors or --json to see them" in shown
-    assert "Features that weighed most: " in shown
+    assert "Top features: " in shown
     assert any(name in shown for name in ("size", "shape", "colour"))
 
 
@@ -449,7 +464,7 @@ def test_another_class_can_be_explained(work):
         ),
         (
             ("--class", "maybe"),
-            "--class names no class. A label must be one of the classes the model has learned: no, yes.",
+            "--class must name a class. A label must be a class the model has learned: no, yes.",
         ),
     ],
 )
@@ -555,7 +570,7 @@ def test_the_demo_writes_its_files_and_the_commands_it_names_work(quick_demo, tm
     assert result.exit_code == 0, result.stderr
     assert "the paper reports 83.91 %" in result.stdout
     assert {path.name for path in folder.iterdir()} == {
-        "musk1.safetensors", "musk1.csv", "musk1-aside.csv", "musk1.png",
+        "musk1.safetensors", "musk1.csv", "musk1-test.csv", "musk1.png",
     }  # fmt: skip
     assert (folder / "musk1.png").read_bytes().startswith(b"\x89PNG")
     named = [line.strip() for line in result.stdout.splitlines() if line.strip().startswith("setrbm ")]
@@ -573,8 +588,8 @@ def test_the_demo_as_json_holds_what_it_shows(quick_demo, tmp_path):
     assert len(told["molecules"]) == 12
     assert sum(molecule["label"] for molecule in told["molecules"]) == 6
     assert all(Path(name).is_file() for name in told["files"])
-    # The molecules kept aside are those in the file, with the classes they have there.
-    bags, y = read_sets(tmp_path / "musk1-aside.csv")
+    # The held-out molecules are those in the file, with the classes they have there.
+    bags, y = read_sets(tmp_path / "musk1-test.csv")
     assert [m["set"] for m in told["molecules"]] == bags.ids.tolist()
     assert [m["label"] for m in told["molecules"]] == y.tolist()
 

@@ -1,7 +1,7 @@
-"""The command line: ``setrbm demo | fit | predict | evaluate | explain | datasets``.
+"""The command line: ``setrbm demo | fit | predict | evaluate | explain | datasets | reproduce``.
 
-Each command parses, calls and shows. Nothing heavy is imported here or at the top of a command's file, so that help
-comes at once.
+Each command parses, calls and shows. Nothing slow is imported here or at the top of a command's file, so that help
+appears at once.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _show_version(asked: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and end.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     pass

@@ -1,4 +1,4 @@
-"""What goes wrong, in one sentence on stderr and an exit code; never a traceback, unless SETRBM_TRACEBACK=1."""
+"""Errors as one sentence on stderr and an exit code; a traceback only with SETRBM_TRACEBACK=1."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ WRONG_USE, FAILED, STOPPED = 2, 1, 130
 
 
 class Refused(ValueError):
-    """An argument of the command that cannot be used."""
+    """An argument of the command cannot be used."""
 
 
 class Commands(TyperGroup):
-    """The group of all commands; what they raise is shown here."""
+    """The group of all commands; shows what they raise."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command named in the context."""
@@ -40,7 +40,7 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def _is_for_typer(error: Exception) -> bool:
-    """Return whether typer shows it: its own exceptions carry an exit code, and it knows about closed pipes."""
+    """Return whether typer handles it: its own exceptions carry an exit code, and it handles closed pipes."""
     return hasattr(error, "exit_code") or isinstance(error, typer.Abort | BrokenPipeError)
 
 
@@ -55,6 +55,6 @@ def _in_words(error: Exception) -> str:
         return str(error)
     said = str(error).rstrip(".")
     return (
-        f"setrbm failed in a way it should not: {type(error).__name__}: {said}. Run again with SETRBM_TRACEBACK=1 to "
-        "see where, and report it."
+        f"setrbm failed unexpectedly: {type(error).__name__}: {said}. Run again with SETRBM_TRACEBACK=1 to see "
+        "where, and report it."
     )

@@ -1,4 +1,4 @@
-"""Cross-validation by set, with a bar; all choices of settings are made inside each training part."""
+"""Cross-validation by set, with a progress bar; settings are chosen inside each training part."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Predictions:
-    """What was predicted for sets no model had seen.
+    """Predictions for sets the model had not seen.
 
     Attributes
     ----------
     classes : ndarray of shape (n_classes,)
     truth : ndarray of shape (n_sets,)
-        The class codes that hold.
+        The true class codes.
     log_p : ndarray of shape (n_sets, n_classes)
     accuracies : list of float
-        One for each fold of each repeat.
+        One per fold and repeat.
     """
 
     classes: Array

@@ -1,4 +1,4 @@
-"""Models as commands need them: made from options, and told their columns and classes."""
+"""Models as the commands need them: made from options, matched with the columns and labels of files."""
 
 from __future__ import annotations
 
@@ -37,18 +37,19 @@ def new_model(
 
 
 def columns_of(model: Any) -> dict[str, Any]:
-    """Return which features a file must be read for: by name where the model knows names, else how many."""
+    """Return which features to read from a file: by name if the model knows names, else how many."""
     return {"feature_names": getattr(model, "feature_names_in_", None), "n_features": model.n_features_in_}
 
 
 def as_classes(model: Any, labels: Array) -> Array:
-    """Return labels as the model's classes, matched by how they are written; ValueError for one it has not learned."""
+    """Return labels as classes of the model, matched by their text; raise ValueError for an unknown one."""
     import numpy as np
+
+    from setrbm._text import listed
 
     known = {str(name): code for code, name in enumerate(model.classes_.tolist())}
     for i, name in enumerate(labels.tolist()):
         if str(name) not in known:
-            some = ", ".join(list(known)[:8]) + (f" and {len(known) - 8} more" if len(known) > 8 else "")
             at = f" for set {i + 1} of {len(labels)}" if len(labels) > 1 else ""
-            raise ValueError(f"A label must be one of the classes the model has learned: {some}. Got {name!s}{at}.")
+            raise ValueError(f"A label must be a class the model has learned: {listed(known, 8)}. Got {name!s}{at}.")
     return np.asarray(model.classes_[[known[str(name)] for name in labels.tolist()]])

@@ -17,7 +17,7 @@ class Constraint(StrEnum):
 
 
 class Pooling(StrEnum):
-    """How the vectors of a set are joined."""
+    """How the vectors of a set are pooled."""
 
     SOFT = "soft"
     HARD = "hard"
@@ -37,7 +37,7 @@ DataArgument = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="File of sets, one vector a row: .csv, .csv.gz or .parquet with a bag and a label column, or .svm with "
+        help="File of sets, one vector per row: .csv, .csv.gz or .parquet with a bag and a label column, or .svm with "
         "qid as the bag.",
     ),
 ]
@@ -46,9 +46,9 @@ BagOption = Annotated[str, typer.Option("--bag", metavar="COLUMN", help="Column 
 LabelOption = Annotated[str, typer.Option("--label", metavar="COLUMN", help="Column with the label of the set.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
-ForceOption = Annotated[bool, typer.Option("--force", "-f", help="Overwrite a file that is there.")]
+ForceOption = Annotated[bool, typer.Option("--force", "-f", help="Overwrite an existing file.")]
 
-# None leaves a setting to ClassSetRBMCV; the words in show_default are its defaults, which a test holds it to.
+# None leaves a setting to ClassSetRBMCV; show_default repeats its defaults, which a test compares.
 ConstraintOption = Annotated[
     Constraint | None,
     typer.Option(
@@ -63,7 +63,7 @@ PoolingOption = Annotated[
     typer.Option(
         "--pooling",
         show_default="hard",
-        help="Join the vectors by their maximum (hard) or by log-sum-exp (soft).",
+        help="Pool the vectors by their maximum (hard) or by log-sum-exp (soft).",
         rich_help_panel=TRAINING,
     ),
 ]
@@ -72,7 +72,7 @@ ObjectiveOption = Annotated[
     typer.Option(
         "--objective",
         show_default="discriminative",
-        help="Learn the class given the set, both together, or a mixture.",
+        help="Learn p(y | X), p(X, y), or both.",
         rich_help_panel=TRAINING,
     ),
 ]
@@ -99,7 +99,7 @@ EpochsOption = Annotated[
         metavar="N",
         min=1,
         show_default="400",
-        help="Passes over the sets; the most, where a thousand sets or more allow to stop early.",
+        help="Passes over the sets; the maximum with a thousand sets or more, where training may stop early.",
         rich_help_panel=TRAINING,
     ),
 ]
@@ -116,7 +116,7 @@ EngineOption = Annotated[
     typer.Option(
         "--engine",
         metavar="NAME",
-        help="What does the arithmetic: auto, cpu, gpu or reference.",
+        help="Where to compute: auto, cpu, gpu or reference.",
         rich_help_panel=TRAINING,
     ),
 ]

@@ -21,7 +21,7 @@ def show_json(document: Any) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON holds it: numpy's types become Python's, numbers that are not finite become null."""
+    """Return a value as JSON types: numpy types become Python types, NaN and infinity become null."""
     if isinstance(value, dict):
         return {str(plain(key)): plain(item) for key, item in value.items()}
     if hasattr(value, "tolist"):
@@ -34,7 +34,7 @@ def plain(value: Any) -> Any:
 
 
 def show_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]], strong: int | None = None) -> None:
-    """Print a table to stdout; numbers stand to the right, and one row may be strong."""
+    """Print a table to stdout; numbers are right-aligned, and one row may be bold."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -43,7 +43,7 @@ def show_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]
     table = Table(box=SIMPLE_HEAD, title=title or None, title_justify="left", title_style="bold", pad_edge=False)
     for i, heading in enumerate(headings):
         numeric = bool(cells) and all(_looks_numeric(row[i]) for row in cells)
-        # Where a line is too short for all, words are kept whole.
+        # Words are kept whole if the terminal is too narrow.
         longest = max((len(word) for row in cells for word in row[i].split()), default=0)
         table.add_column(heading, justify="right" if numeric else "left", overflow="fold", min_width=min(longest, 24))
     for i, row in enumerate(cells):
@@ -67,12 +67,12 @@ def percent(share: float) -> str:
 
 
 def check_writable(path: Path, force: bool, *inputs: Path) -> None:
-    """Refuse, before any work is done, a file that cannot be written, would be overwritten, or is itself an input."""
+    """Refuse, before any work is done, an output file that cannot be written, exists, or is also an input."""
     if path.is_dir():
         raise Refused(f"The file to write must not be a folder. Got the folder {str(path)!r}. Name a file inside it.")
     if not path.parent.is_dir():
-        raise Refused(f"The folder of the file to write must exist. There is no folder {str(path.parent)!r}. Make it.")
+        raise Refused(f"The folder of the output must exist. There is no folder {str(path.parent)!r}. Create it.")
     if path.exists() and any(path.samefile(other) for other in inputs if other.exists()):
         raise Refused(f"The file to write must not be one that is read. Got {str(path)!r} for both. Use another name.")
     if path.exists() and not force:
-        raise Refused(f"The file {str(path)!r} is there already. Use --force to overwrite it, or another name.")
+        raise Refused(f"The file {str(path)!r} exists already. Use --force to overwrite it, or another name.")

@@ -1,4 +1,4 @@
-"""The picture of the demo: what each conformation did to its molecule's class, and the accuracy beside the paper's."""
+"""The figure of the demo: the effect of each conformation on its molecule's class, and the accuracy per fold."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-# Okabe and Ito's colours, which people with any colour vision can tell apart.
+# Okabe and Ito's palette, which is safe for color-blind readers.
 DECIDING, OTHERS, PAPER = "#D55E00", "#56B4E9", "#999999"
 
 
@@ -18,7 +18,7 @@ def draw(molecules: Sequence[dict[str, Any]], accuracies: Sequence[float], paper
     molecules : sequence of dict
         As ``setrbm.cli.explain.described`` gives them, with ``title``.
     accuracies : sequence of float
-        One a fold.
+        One per fold.
     paper : float
         The accuracy the paper reports.
     """
@@ -38,7 +38,7 @@ def _draw_molecules(figure: Any, molecules: Sequence[dict[str, Any]]) -> None:
         _draw_molecule(axes, molecule)
     for axes in panels[-1]:
         axes.set_xlabel("conformation", fontsize=10)
-    figure.suptitle("Which conformation decided? Six of the molecules kept aside", fontsize=14, fontweight="bold")
+    figure.suptitle("Which conformation decided? Six of the test molecules", fontsize=14, fontweight="bold")
     figure.supylabel("drop of log p(class) when a conformation is left out (each panel has its own scale)", fontsize=10)
     _draw_legend(figure)
 
@@ -48,9 +48,9 @@ def _draw_molecule(axes: Any, molecule: dict[str, Any]) -> None:
 
     drops = [vector["drop"] for vector in molecule["vectors"]]
     places, deciding = range(1, len(drops) + 1), molecule["deciding_vector"]
-    colours = [DECIDING if place == deciding else OTHERS for place in places]
+    colors = [DECIDING if place == deciding else OTHERS for place in places]
     hatches = ["///" if place == deciding else "" for place in places]
-    axes.bar(places, drops, color=colours, hatch=hatches, edgecolor="white", linewidth=0.5, width=0.8)
+    axes.bar(places, drops, color=colors, hatch=hatches, edgecolor="white", linewidth=0.5, width=0.8)
     axes.axhline(0.0, color="black", linewidth=0.8)
     axes.set_xlim(0.3, max(len(drops), 4) + 0.7)
     axes.margins(y=0.1)
@@ -81,10 +81,10 @@ def _draw_accuracies(figure: Any, accuracies: Sequence[float], paper: float) -> 
     axes.scatter(
         _side_by_side(accuracies), [100 * a for a in accuracies], color=OTHERS, edgecolor="black", s=40, zorder=3
     )
-    # The two lines can be close: the upper one is named above it, the lower one below.
+    # The two lines can be close: the upper one is labeled above, the lower one below.
     side = 1 if mean >= paper else -1
-    _name_line(axes, mean, f"this run {100 * mean:.1f} %", side, DECIDING)
-    _name_line(axes, paper, f"the paper {100 * paper:.2f} %", -side, "#555555")
+    _label_line(axes, mean, f"this run {100 * mean:.1f} %", side, DECIDING)
+    _label_line(axes, paper, f"the paper {100 * paper:.2f} %", -side, "#555555")
     lowest = 100 * min(*accuracies, paper)
     axes.set(xlim=(0, 1), ylim=(max(0.0, lowest - 10), 103), xticks=[])
     axes.set_ylabel("accuracy in %", fontsize=10)
@@ -94,16 +94,16 @@ def _draw_accuracies(figure: Any, accuracies: Sequence[float], paper: float) -> 
     figure.suptitle("How often is it right?", fontsize=14, fontweight="bold")
 
 
-def _name_line(axes: Any, share: float, name: str, side: int, colour: str) -> None:
-    """Write a line's name at its right end, above it (side 1) or below (-1)."""
+def _label_line(axes: Any, share: float, name: str, side: int, color: str) -> None:
+    """Label a line at its right end, above it (side 1) or below it (-1)."""
     axes.annotate(
         name, (1.0, 100 * share), (0, 5 * side), textcoords="offset points", ha="right",
-        va="bottom" if side > 0 else "top", fontsize=10, color=colour,
+        va="bottom" if side > 0 else "top", fontsize=10, color=color,
     )  # fmt: skip
 
 
 def _side_by_side(accuracies: Sequence[float]) -> list[float]:
-    """Return a horizontal place for each point: those at about one height side by side, left of the lines' names."""
+    """Return a horizontal position for each point: points of about the same height side by side."""
     rows = [round(40 * accuracy) for accuracy in accuracies]
     step = min(0.066, 0.36 / max(rows.count(row) for row in rows))
     return [0.05 + step * rows[:i].count(row) for i, row in enumerate(rows)]

@@ -1,4 +1,4 @@
-"""Progress on stderr: a bar with the time left on a terminal, elsewhere a line now and then."""
+"""Progress on stderr: a bar with the time left on a terminal, otherwise an occasional line."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Any, Self
 import typer
 
 SECONDS_BETWEEN_LINES = 10.0
-# The share of a fit that goes into choosing settings; the rest is the last training on all sets.
+# The fraction of a fit spent on choosing settings; the rest is the refit on all sets.
 CHOOSING = 0.9
 
 
 class Bar:
-    """How much of some work is done, and how long the rest will take.
+    """Shows how much work is done and how long the rest will take.
 
     Parameters
     ----------
     title : str
     total : float
-        What ``done`` will be at the end.
+        The value of ``done`` at the end.
     quiet : bool
         Whether to show nothing.
     bound : str
-        The word before the time left: "about", or "at most" where the work may end early.
+        The word before the time left: "about", or "at most" if the work may end early.
     """
 
     def __init__(self, title: str, total: float, quiet: bool = False, bound: str = "about") -> None:
@@ -50,13 +50,13 @@ class Bar:
             self._bar.stop()
 
     def show(self, done: float, note: str) -> None:
-        """Show how much is done, and a few words."""
+        """Show how much is done, with a note."""
         if self.quiet:
             return
         self._show(done, f"{note}, {self.left(done)}")
 
     def show_with(self, done: float, note: str, seconds: float) -> None:
-        """Show how much is done, a few words, and so many seconds left; NaN where that is not known."""
+        """Show how much is done, with a note and the seconds left (NaN if unknown)."""
         if not self.quiet:
             self._show(done, f"{note}, {self._in_words(seconds)}")
 
@@ -68,8 +68,8 @@ class Bar:
             typer.echo(f"{self.title}: {note}", err=True)
 
     def left(self, done: float) -> str:
-        """Return the time left in words, judged by the time so far."""
-        # At the very beginning most of the time went into compilation, and says nothing of the rest.
+        """Return the time left in words, estimated from the time so far."""
+        # At first most of the time is compilation, which says nothing about the rest.
         if done < 0.02 * self.total:
             return self._in_words(math.nan)
         return self._in_words((time.perf_counter() - self._begin) * (self.total - done) / done)
@@ -112,6 +112,9 @@ class FitProgress:
         phase = context.parent
         part = (context.task_id + 1) / phase.max_subtasks
         choosing = phase.task_name == "choosing"
-        share = CHOOSING * part if choosing else CHOOSING + (1.0 - CHOOSING) * part
+        # The last phase is the refit.
+        n_choosing = max(phase.parent.max_subtasks - 1, 1)
+        share = CHOOSING * (phase.task_id + part) / n_choosing if choosing else CHOOSING + (1.0 - CHOOSING) * part
+        what = "choosing settings" if choosing else "refitting on all sets"
         epoch = f"epoch {context.task_id + 1}/{phase.max_subtasks}"
-        self.bar.show(self.done + share, self.note or f"{'choosing' if choosing else 'on all sets'}, {epoch}")
+        self.bar.show(self.done + share, self.note or f"{what}, {epoch}")

@@ -1,4 +1,4 @@
-"""``setrbm demo``: the whole way once, on the Musk1 data inside the package."""
+"""``setrbm demo``: cross-validate, fit, predict and explain on the Musk1 data inside the package."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 # What the paper reports for XOR* on Musk1.
 PAPER = 0.8391
 FOLDS, SEED = 10, 0
-KEPT_ASIDE, IN_PICTURE = 12, 6
-# Below this drop no conformation is said to have decided: others would have done as well.
+N_TEST, IN_PICTURE = 12, 6
+# Below this drop no single conformation decided: the others would have given the same answer.
 NO_MATTER = 0.01
 KINDS = ("no musk", "musk")
 
 
 def demo(
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where to put the files; made if it is not there.")
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder to write the files to; created if missing.")
     ] = Path("demo-output"),
     repeats: Annotated[
-        int, typer.Option("--repeats", metavar="N", min=1, help="Cross-validations with other folds.")
+        int, typer.Option("--repeats", metavar="N", min=1, help="Cross-validations, each with other folds.")
     ] = 1,
     json: JsonOption = False,
 ) -> None:
     """Show what setrbm does, on 92 molecules that are musks or not, in about a minute.
 
-    Each molecule is a set of conformations, of which one may fit the nose. The demo cross-validates, fits a model,
-    classifies molecules kept aside, shows which conformation decided each, and writes model, data and a picture.
+    Each molecule is a set of conformations, of which one may smell. The demo cross-validates, fits a model, classifies
+    held-out molecules, shows which conformation decided each, and writes the model, the data and a figure.
     """
     begin = time.perf_counter()
     output.mkdir(parents=True, exist_ok=True)
@@ -53,14 +53,14 @@ def demo(
 
 
 def _new_model() -> Any:
-    """Return the paper's XOR*, with its settings chosen on held-out training sets."""
+    """Return the paper's XOR* variant, with settings chosen on held-out training sets."""
     from setrbm import ClassSetRBMCV
 
     return ClassSetRBMCV(constraint="xor", pooling="hard", random_state=SEED)
 
 
 def _cross_validation(repeats: int, show: bool) -> dict[str, Any]:
-    """Cross-validate on Musk1 and say how the accuracy compares with the paper's."""
+    """Cross-validate on Musk1 and compare the accuracy with the paper's."""
     import numpy as np
 
     from setrbm.datasets import load_musk1
@@ -79,13 +79,13 @@ def _cross_validation(repeats: int, show: bool) -> dict[str, Any]:
             f"1. Accuracy of ClassSetRBM XOR*, {FOLDS}-fold {runs}:\n"
             f"   {percent(mean)} (standard deviation over folds {percent(spread)}); the paper reports "
             f"{100 * PAPER:.2f} %.\n"
-            "   A fold holds 9 or 10 molecules, so one molecule more or less moves it by 10 points.\n"
+            "   A fold has 9 or 10 molecules, so one molecule changes its accuracy by 10 points.\n"
         )
     return {"accuracy": mean, "standard_deviation": spread, "accuracy_by_fold": found.accuracies, "paper": PAPER}
 
 
 def _fit_and_explain(folder: Path, show: bool) -> dict[str, Any]:
-    """Fit a model on all molecules but some, classify those, and write the model and the data."""
+    """Fit a model, classify and explain the held-out molecules, and write the model and the data."""
     from sklearn.model_selection import train_test_split
 
     from setrbm.cli.fit import fit_with_bar
@@ -95,16 +95,16 @@ def _fit_and_explain(folder: Path, show: bool) -> dict[str, Any]:
     # Read back, so that the features have the names they have in the file.
     write_csv(folder / "musk1.csv", *load_musk1())
     bags, y = read_sets(folder / "musk1.csv")
-    rest, aside = train_test_split(range(len(bags)), test_size=KEPT_ASIDE, stratify=y, random_state=SEED)
-    aside = sorted(aside)
+    train, test = train_test_split(range(len(bags)), test_size=N_TEST, stratify=y, random_state=SEED)
+    test = sorted(test)
     model = _new_model()
-    fit_with_bar(model, bags[rest], y[rest], "Fitting", quiet=False)
+    fit_with_bar(model, bags[train], y[train], "Fitting", quiet=False)
     model.save(folder / "musk1.safetensors")
-    write_csv(folder / "musk1-aside.csv", bags[aside], y[aside])
-    molecules = _explained(model, bags[aside], y[aside])
+    write_csv(folder / "musk1-test.csv", bags[test], y[test])
+    molecules = _explained(model, bags[test], y[test])
     if show:
-        _show_molecules(molecules, len(rest), model.best_params_)
-    names = ("musk1.safetensors", "musk1.csv", "musk1-aside.csv")
+        _show_molecules(molecules, len(train), model.best_params_)
+    names = ("musk1.safetensors", "musk1.csv", "musk1-test.csv")
     return {"molecules": molecules, "chosen": model.best_params_, "files": [str(folder / name) for name in names]}
 
 
@@ -115,16 +115,16 @@ def _explained(model: Any, bags: Bags, y: Array) -> list[dict[str, Any]]:
     return [molecule | {"label": int(label)} for molecule, label in zip(molecules, y, strict=True)]
 
 
-def _show_molecules(molecules: list[dict[str, Any]], n_learned: int, chosen: dict[str, Any]) -> None:
+def _show_molecules(molecules: list[dict[str, Any]], n_train: int, chosen: dict[str, Any]) -> None:
     settings = ", ".join(f"{name} {value}" for name, value in chosen.items())
-    typer.echo(f"2. A model that learned from {n_learned} molecules ({settings}).\n")
+    typer.echo(f"2. A model trained on {n_train} molecules ({settings}).\n")
     right = sum(m["predicted"] == m["label"] for m in molecules)
-    typer.echo(f"3. The {len(molecules)} molecules kept aside: {right} right. Which conformation decided?")
+    typer.echo(f"3. The {len(molecules)} held-out molecules: {right} right. Which conformation decided?")
     headings = ("molecule", "is", "predicted", "p", "decided by", "drop", "p alone", "")
     show_table("", headings, [_row(m) for m in molecules])
     typer.echo(
-        "   drop: by how much log p of the predicted class falls without that conformation; next to nothing\n"
-        "   where others would have done as well. p alone: p of that class with that conformation only.\n"
+        "   drop: how much log p of the predicted class falls without that conformation; near 0 if the others\n"
+        "   would have given the same answer. p alone: p of that class for that conformation alone.\n"
     )
 
 
@@ -144,7 +144,7 @@ def _row(molecule: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _write_picture(path: Path, document: dict[str, Any]) -> Path | None:
-    """Write the picture, or say how to get what it needs."""
+    """Write the figure, or say what it needs."""
     from setrbm._files import write_atomically
 
     try:
@@ -152,14 +152,14 @@ def _write_picture(path: Path, document: dict[str, Any]) -> Path | None:
 
         payload = draw(_for_picture(document["molecules"]), document["cross_validation"]["accuracy_by_fold"], PAPER)
     except ImportError:
-        typer.echo("No picture: it needs matplotlib. Run: pip install 'setrbm[plot]'", err=True)
+        typer.echo("No figure: it needs matplotlib. Run: pip install 'setrbm[plot]'", err=True)
         return None
     write_atomically(path, payload)
     return path
 
 
 def _for_picture(molecules: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the molecules with the largest drops, half of each predicted kind where there are enough."""
+    """Return the molecules with the largest drops, half of each predicted class if there are enough."""
     by_drop = sorted(molecules, key=lambda m: -max(vector["drop"] for vector in m["vectors"]))
     musks = [m for m in by_drop if m["predicted"] == 1]
     others = [m for m in by_drop if m["predicted"] == 0]
@@ -178,18 +178,18 @@ def _show_end(document: dict[str, Any]) -> None:
     import os
     import shlex
 
-    # scripts/demo names the command inside its own environment, which is not on the user's PATH.
+    # scripts/demo runs in an environment that is not on the user's PATH.
     command = os.environ.get("SETRBM_COMMAND", "setrbm")
-    model, data, aside = (shlex.quote(name) for name in document["files"][:3])
+    model, data, test = (shlex.quote(name) for name in document["files"][:3])
     example = document["molecules"][0]["set"]
     typer.echo("4. Written:")
     for name in document["files"]:
         typer.echo(f"   {name}")
     typer.echo(
         f"\n5. Try next:\n"
-        f"   {command} explain {model} {aside} --set {example}\n"
-        f"   {command} evaluate {aside} --model {model}\n"
-        f"   {command} predict {model} {aside} --proba\n"
+        f"   {command} explain {model} {test} --set {example}\n"
+        f"   {command} evaluate {test} --model {model}\n"
+        f"   {command} predict {model} {test} --proba\n"
         f"   {command} fit {data} my-model.safetensors --constraint or --pooling soft\n"
         f"\nDone in {document['seconds']:.0f} s."
     )

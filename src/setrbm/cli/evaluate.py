@@ -1,4 +1,4 @@
-"""``setrbm evaluate``: how good a fitted model, or this way of fitting, is."""
+"""``setrbm evaluate``: scores of a fitted model, or by cross-validation."""
 
 from __future__ import annotations
 
@@ -32,34 +32,38 @@ from setrbm.cli._output import count, percent, show_json, show_table
 if TYPE_CHECKING:
     from setrbm._types import Array
 
-# More classes than this make a confusion matrix wider than a terminal.
+# A confusion matrix of more classes is wider than a terminal.
 MOST_CLASSES_SHOWN = 10
-# The options that say nothing about a model already fitted.
+# The options that do not apply to a fitted model.
 FOR_CROSS_VALIDATION = (
     "folds", "repeats", "constraint", "pooling", "objective", "hidden", "learning_rate", "epochs", "seed", "jobs",
     "engine",
 )  # fmt: skip
 
+FittedOption = Annotated[
+    Path | None, typer.Option("--model", metavar="FILE", help="Score this fitted model instead of cross-validating.")
+]
+FoldsOption = Annotated[
+    int, typer.Option("--folds", metavar="N", min=2, help="Folds of the cross-validation.", rich_help_panel=TRAINING)
+]
+RepeatsOption = Annotated[
+    int,
+    typer.Option(
+        "--repeats", metavar="N", min=1, help="Cross-validations, each with other folds.", rich_help_panel=TRAINING
+    ),
+]
+
 
 def evaluate(
     ctx: typer.Context,
     data: DataArgument,
-    model: Annotated[
-        Path | None, typer.Option("--model", metavar="FILE", help="Score this fitted model; else cross-validate.")
-    ] = None,
+    model: FittedOption = None,
     bag: BagOption = "bag",
     label: LabelOption = "label",
     json: JsonOption = False,
     quiet: QuietOption = False,
-    folds: Annotated[
-        int, typer.Option("--folds", metavar="N", min=2, help="Parts of a cross-validation.", rich_help_panel=TRAINING)
-    ] = 10,
-    repeats: Annotated[
-        int,
-        typer.Option(
-            "--repeats", metavar="N", min=1, help="Cross-validations with other parts.", rich_help_panel=TRAINING
-        ),
-    ] = 1,
+    folds: FoldsOption = 10,
+    repeats: RepeatsOption = 1,
     constraint: ConstraintOption = None,
     pooling: PoolingOption = None,
     objective: ObjectiveOption = None,
@@ -72,9 +76,9 @@ def evaluate(
 ) -> None:
     """Measure accuracy on labelled sets: of a fitted model, or by cross-validation.
 
-    With --model, the fitted model is scored on DATA, which it should not have learned from. Without, DATA are
-    cross-validated: whole sets are dealt into folds with the same mixture of classes, and each fold is predicted by a
-    model that chose its settings and learned on the others alone.
+    With --model, the fitted model is scored on DATA, which it should not have been trained on. Without it, DATA are
+    cross-validated: whole sets are split into stratified folds, and each fold is predicted by a model that chose its
+    settings and learned from the other folds only.
     """
     from setrbm.datasets.files import read_sets
 
@@ -100,9 +104,7 @@ def _refuse_training_options(ctx: typer.Context) -> None:
         source = ctx.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             option = f"--{name.replace('_', '-')}"
-            raise Refused(
-                f"{option} is for cross-validation, and --model scores a fitted model. Leave one of them out."
-            )
+            raise Refused(f"{option} is for cross-validation, and --model scores a fitted model. Use one or the other.")
 
 
 def _score(model: Path, data: Path, bag: str, label: str) -> Predictions:

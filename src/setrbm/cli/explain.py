@@ -40,8 +40,8 @@ def explain(
 ) -> None:
     """Show which vector, and which features, decided the class of a set.
 
-    For each vector, counted from 1 within its set: the drop, by how much the log-probability of the class falls
-    without it, and the probability of the class were it the only vector. The one with the largest drop decided.
+    For each vector, numbered from 1 within its set: the drop, which is how much the log-probability of the class falls
+    without it, and the probability of the class for this vector alone. The vector with the largest drop decided.
     """
     import numpy as np
 
@@ -61,14 +61,15 @@ def explain(
 
 
 def _positions(bags: Bags, asked: list[str] | None) -> list[int]:
-    """Return where the asked sets stand; the first few if none is asked."""
+    """Return the positions of the requested sets; the first few by default."""
+    from setrbm._text import listed
+
     if not asked:
         return list(range(min(SETS_SHOWN, len(bags))))
     place = {str(name): k for k, name in enumerate(bags.ids.tolist())}
     for name in asked:
         if name not in place:
-            some = ", ".join(list(place)[:5]) + (f" and {len(place) - 5} more" if len(place) > 5 else "")
-            raise Refused(f"--set must name a set of the data: {some}. Got {name!r}.")
+            raise Refused(f"--set must name a set of the data: {listed(place)}. Got {name!r}.")
     return [place[name] for name in asked]
 
 
@@ -78,11 +79,11 @@ def _asked_class(fitted: Any, label: str) -> Array:
     try:
         return as_classes(fitted, np.array([label]))
     except ValueError as error:
-        raise Refused(f"--class names no class. {error}") from None
+        raise Refused(f"--class must name a class. {error}") from None
 
 
 def described(fitted: Any, bags: Bags, explanation: Explanation, top: int) -> list[dict[str, Any]]:
-    """Return for each set its classes, its vectors and its top features, in plain words and numbers."""
+    """Return the classes, vectors and top features of each set as plain values."""
     classes = fitted.classes_.tolist()
     p = fitted.predict_proba(bags)
     deciding, features = explanation.deciding_vectors(), explanation.top_features(top)
@@ -121,4 +122,4 @@ def _show(one: dict[str, Any], most: int) -> None:
     if len(ranked) > most:
         typer.echo(f"and {count(len(ranked) - most, 'vector')} more; use --vectors or --json to see them")
     features = ", ".join(f"{f['feature']} {f['contribution']:+.3f}" for f in one["features"])
-    typer.echo(f"Features that weighed most: {features}\n")
+    typer.echo(f"Top features: {features}\n")

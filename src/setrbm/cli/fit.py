@@ -1,4 +1,4 @@
-"""``setrbm fit``: learn a model from a file of sets."""
+"""``setrbm fit``: fit a model to a file of sets."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def fit(
     jobs: JobsOption = None,
     engine: EngineOption = "auto",
 ) -> None:
-    """Learn a model from a file of labelled sets.
+    """Fit a model to a file of labelled sets.
 
-    What is not given is chosen: learning rates and start weights are tried side by side on a part of the sets, judged
-    on a held-out part, and the best learns again from all sets, five times over; the five are averaged.
+    Learning rates and initial scales that are not given are chosen: they are tried side by side, judged on held-out
+    sets, and the best are refitted on all sets five times; the five fits are averaged.
     """
     from setrbm.datasets.files import read_sets
 
@@ -76,7 +76,7 @@ def fit(
 
 
 def fit_with_bar(estimator: Any, bags: Bags, y: Array, title: str, quiet: bool) -> None:
-    """Fit a ClassSetRBMCV with a bar on stderr."""
+    """Fit a ClassSetRBMCV with a progress bar on stderr."""
     with Bar(title, total=1.0, quiet=quiet, bound="at most") as bar:
         estimator.set_callbacks(FitProgress(bar)).fit(bags, y)
     estimator.set_callbacks()
@@ -93,7 +93,7 @@ def _summary(estimator: Any, bags: Bags, y: Array) -> dict[str, Any]:
         "chosen": estimator.best_params_,
         "candidates": len(estimator.results_["score"]),
         "epochs": estimator.best_epoch_,
-        # Classes of one set each leave nothing to hold out.
+        # If every class has one set, nothing is held out.
         "judged_on": "held-out sets" if max(sets_of_class.values()) > 1 else "training sets",
         "mean_negative_log_p": estimator.best_score_,
     }
@@ -107,10 +107,9 @@ def _show(summary: dict[str, Any]) -> None:
         f"sets       {summary['sets']:,}, with {count(summary['vectors'], 'vector')} of "
         f"{count(summary['features'], 'feature')}\n"
         f"classes    {len(summary['classes'])}: {names}{more}\n"
-        f"chosen     {chosen}, {count(summary['epochs'], 'epoch')} "
-        f"(best of {count(summary['candidates'], 'candidate')})\n"
-        f"loss       {summary['mean_negative_log_p']:.4f}, mean -log p on {summary['judged_on']}; as the best of those "
-        "tried, too hopeful\n"
+        f"chosen     {chosen}, {count(summary['epochs'], 'epoch')}\n"
+        f"loss       {summary['mean_negative_log_p']:.4f}, mean -log p on {summary['judged_on']} (optimistic: "
+        f"best of {count(summary['candidates'], 'candidate')})\n"
         f"time       {summary['seconds']:.1f} s\n"
         f"model      {summary['model']}"
     )

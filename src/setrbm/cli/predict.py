@@ -1,4 +1,4 @@
-"""``setrbm predict``: the class of each set of a file."""
+"""``setrbm predict``: predict the class of each set of a file."""
 
 from __future__ import annotations
 
@@ -29,10 +29,9 @@ def predict(
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Say the class of each set of a file, one row a set.
+    """Predict the class of each set of a file, one row per set.
 
-    The label column may be missing; one that is there is passed over. Features are found by their names where the
-    model knows them.
+    The label column may be missing and is ignored. Features are found by name if the model knows their names.
     """
     from setrbm import load
     from setrbm.datasets.files import read_bags
@@ -54,7 +53,7 @@ def predict(
 
 
 def _answers(fitted: Any, ids: Array, p: Array, every: bool) -> list[dict[str, Any]]:
-    """Return for each set its id, its most probable class and that class's probability; all of them if asked."""
+    """Return the id, the most probable class and its probability of each set; every probability if asked."""
     best = p.argmax(axis=1)
     classes = fitted.classes_.tolist()
     return [
