@@ -1,8 +1,12 @@
 """The rooms and who may enter: imports are read with ast, and loading is tried in a new interpreter."""
 
 import ast
+import io
+import re
+import statistics
 import subprocess
 import sys
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -78,3 +82,71 @@ def test_importing_the_package_loads_neither_numba_nor_torch():
     )
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert loaded.strip() == "[]"
+
+
+# Small tools that every room may use.
+SHARED = {"_types", "_version", "_files", "_text", "_warnings"}
+
+
+def private_imports(path):
+    """Yield the private names of other rooms that a module imports."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "setrbm":
+            for alias in node.names:
+                target, *rest = f"{node.module}.{alias.name}".split(".")[1:]
+                private = any(name.startswith("_") and not name.endswith("__") for name in (target, *rest))
+                if target not in SHARED and target != room(path) and private:
+                    yield f"{node.module}.{alias.name}"
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_no_room_imports_private_names_of_another(path):
+    assert not list(private_imports(path))
+
+
+def test_contributing_describes_every_room():
+    page = SOURCE.parents[1] / "CONTRIBUTING.md"
+    rows = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    described = {name for row in rows for name in re.findall(r"`([\w.]+)`", row.split("|")[1])}
+    assert {room(path) for path in modules()} - {"__main__"} <= described
+
+
+def code_lines(path):
+    """Return the numbers of the lines that hold code: neither docstrings nor comments nor nothing."""
+    text = path.read_text(encoding="utf-8")
+    skipped = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    code = {line for t in tokens if t.type not in skipped for line in range(t.start[0], t.end[0] + 1)}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            code -= set(range(node.lineno, node.end_lineno + 1))
+    return code
+
+
+def functions(path):
+    """Yield the name and the number of code lines of every function of a module."""
+    code = code_lines(path)
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef):
+            yield node.name, sum(node.lineno <= line <= node.end_lineno for line in code)
+
+
+def test_functions_are_short():
+    """Constructors of estimators list their settings, and GPU kernels keep what they compute in registers."""
+    kernels = {"many_kernels.py", "sparse_kernels.py"}
+    sizes = [
+        (size, f"{path.name}: {name}")
+        for path in modules()
+        if path.name not in kernels
+        for name, size in functions(path)
+        if name != "__init__"
+    ]
+    assert [function for size, function in sizes if size > 40] == []
+    assert statistics.median(size for size, _ in sizes) <= 6
+
+
+def test_modules_are_short_or_say_why():
+    for path in modules():
+        text = path.read_text(encoding="utf-8")
+        docstring = ast.get_docstring(ast.parse(text)) or ""
+        assert text.count("\n") <= 400 or "Longer than" in docstring, path
