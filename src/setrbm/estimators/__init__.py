@@ -1,7 +1,8 @@
 """Estimators: what users call, under scikit-learn's contract."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from setrbm._lazy import lazy_names
 
 if TYPE_CHECKING:
     from setrbm.estimators.class_rbm import ClassRBM as ClassRBM
@@ -15,20 +16,6 @@ if TYPE_CHECKING:
     from setrbm.estimators.set_svc import SetSVC as SetSVC
     from setrbm.estimators.set_svc import SetSVCCV as SetSVCCV
 
-# Loaded when first asked for: one estimator need not wait for what the others stand on.
-_HOMES = {
-    "ClassRBM": "class_rbm",
-    "ClassSetRBM": "class_set_rbm",
-    "ClassSetRBMCV": "class_set_rbm",
-    "InputPooling": "input_pooling",
-    "MaxOutClassifier": "max_out",
-    "MaxOutClassifierCV": "max_out",
-    "PerVector": "per_vector",
-    "SetSVC": "set_svc",
-    "SetSVCCV": "set_svc",
-    "load": "loading",
-}
-
 __all__ = [
     "ClassRBM",
     "ClassSetRBM",
@@ -41,17 +28,18 @@ __all__ = [
     "SetSVCCV",
     "load",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Load a public name from its home."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'setrbm.estimators' has no attribute {name!r}")
-    value = getattr(import_module(f"setrbm.estimators.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    """List the public names, loaded or not."""
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "ClassRBM": "class_rbm",
+        "ClassSetRBM": "class_set_rbm",
+        "ClassSetRBMCV": "class_set_rbm",
+        "InputPooling": "input_pooling",
+        "MaxOutClassifier": "max_out",
+        "MaxOutClassifierCV": "max_out",
+        "PerVector": "per_vector",
+        "SetSVC": "set_svc",
+        "SetSVCCV": "set_svc",
+        "load": "loading",
+    },
+)

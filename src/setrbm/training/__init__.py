@@ -1,26 +1,18 @@
-"""Training: sources of labelled sets, the loop over epochs, early stopping, progress. Knows no engine's insides."""
+"""Training: sources of labelled sets, the loop over epochs, early stopping, monitors. Knows no engine's insides."""
 
-from setrbm.training.loop import Trainee, train
-from setrbm.training.monitor import Epoch, Monitor, Monitors, PrintingMonitor
-from setrbm.training.schedule import HISTORY, Outcome, Schedule, nothing_learned
-from setrbm.training.sources import InMemory, Part, Source, Streamed, hold_out
-from setrbm.training.start import initial_params
-
-__all__ = [
-    "HISTORY",
-    "Epoch",
-    "InMemory",
-    "Monitor",
-    "Monitors",
-    "Outcome",
-    "Part",
-    "PrintingMonitor",
-    "Schedule",
-    "Source",
-    "Streamed",
-    "Trainee",
-    "hold_out",
-    "initial_params",
-    "nothing_learned",
-    "train",
-]
+from setrbm.training.loop import Trainee as Trainee
+from setrbm.training.loop import train as train
+from setrbm.training.monitor import Epoch as Epoch
+from setrbm.training.monitor import Monitor as Monitor
+from setrbm.training.monitor import Monitors as Monitors
+from setrbm.training.monitor import PrintingMonitor as PrintingMonitor
+from setrbm.training.schedule import HISTORY as HISTORY
+from setrbm.training.schedule import Outcome as Outcome
+from setrbm.training.schedule import Schedule as Schedule
+from setrbm.training.schedule import nothing_learned as nothing_learned
+from setrbm.training.sources import InMemory as InMemory
+from setrbm.training.sources import Part as Part
+from setrbm.training.sources import Source as Source
+from setrbm.training.sources import Streamed as Streamed
+from setrbm.training.sources import hold_out as hold_out
+from setrbm.training.start import initial_params as initial_params

@@ -15,7 +15,7 @@ from setrbm.engines.ahead import one_ahead
 from setrbm.engines.protocol import Engine, Model, Session, Spec
 from setrbm.training.monitor import Epoch, Monitor
 from setrbm.training.schedule import Outcome, Schedule
-from setrbm.training.sources import Part, Source
+from setrbm.training.sources import InMemory, Part, Source
 from setrbm.training.tracker import Tracker
 
 # A mean loss this many times that of guessing counts as divergence.
@@ -134,7 +134,7 @@ class _Rounds:
 
     def __init__(self, engine: Engine, spec: Spec, models: Sequence[Model], sources: Sequence[Source]) -> None:
         self.engine, self.spec, self.models, self.sources = engine, spec, models, sources
-        in_memory = all(source.stays for source in sources)
+        in_memory = all(isinstance(source, InMemory) for source in sources)
         self.kept = self._round([part for source in sources for part in source]) if in_memory else None
 
     def _round(self, parts: Sequence[Part]) -> _Round:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -26,43 +26,13 @@ class Part:
     held_out: Integers
 
 
-class Source(Protocol):
-    """Where the sets of a model come from.
-
-    Attributes
-    ----------
-    stays : bool
-        Whether there is one part, which stays the same from epoch to epoch and can be kept on a device.
-    watches : bool
-        Whether sets are held out.
-    dtype : dtype
-        The float type of the vectors.
-    """
-
-    @property
-    def stays(self) -> bool: ...  # noqa: D102
-
-    @property
-    def watches(self) -> bool: ...  # noqa: D102
-
-    @property
-    def dtype(self) -> np.dtype[Any]: ...  # noqa: D102
-
-    def __iter__(self) -> Iterator[Part]:
-        """Begin a pass over the parts."""
-
-    def hold_out(self, fraction: float, seed: int) -> Source:
-        """Return the same sets with this fraction held out."""
-
-
 @dataclass(frozen=True)
 class InMemory:
-    """Labelled sets in memory."""
+    """Labelled sets in memory: one part, which stays the same from epoch to epoch and can be kept on a device."""
 
     sets: LabelledSets
     training: Integers
     held_out: Integers
-    stays = True
 
     @classmethod
     def of(cls, sets: LabelledSets, held_out: Integers | None = None) -> InMemory:
@@ -106,7 +76,6 @@ class Streamed:
     dtype: np.dtype[Any]
     fraction: float = 0.0
     seed: int = 0
-    stays = False
 
     @property
     def watches(self) -> bool:
@@ -121,6 +90,9 @@ class Streamed:
         for sets in self.read():
             held_out, weighs = _held_out_of(sets, self.fraction, self.seed), sets.weight > 0
             yield Part(sets, np.flatnonzero(~held_out & weighs), np.flatnonzero(held_out & weighs))
+
+
+Source = InMemory | Streamed
 
 
 def hold_out(y: Integers, fraction: float, seed: int, at_least_one: bool = False) -> Integers:
