@@ -11,9 +11,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
-from threading import Lock
 from typing import Any, cast
-from weakref import WeakSet
 
 import numpy as np
 
@@ -45,10 +43,6 @@ Placed = Store | HostStore
 # How often sparse values are on the device while an epoch is dealt out: five times was counted on torch's CPU build,
 # without the room that sorting takes.
 COPIES = 6
-# So many streams torch has of a kind.
-STREAMS = 32
-_TAKEN: WeakSet[Any] = WeakSet()
-_STREAMS_LOCK = Lock()
 FULL = (
     "The sets and models must fit the memory of the device. It is full: train fewer models at once, use dtype float32, "
     "or engine='cpu'."
@@ -65,8 +59,10 @@ class GpuSession:
         self.dtype = DTYPES[spec.dtype]
         self._side_by_side: ManyModels | None = None
         self._alone: list[PackedModel] | None = None
-        # Sessions of several threads fill the device together.
-        self._stream = _own_stream(device) if torch.device(device).type == "cuda" else None
+        # Sessions in several threads run concurrently. High-priority streams come from another pool than those that
+        # sets are copied on. Never keep a weak reference to a stream: looking one up after its death crashes.
+        on_gpu = torch.device(device).type == "cuda"
+        self._stream = torch.cuda.Stream(device, priority=-1) if on_gpu else None  # type: ignore[no-untyped-call]
 
     @contextmanager
     def _at_work(self) -> Iterator[None]:
@@ -153,20 +149,6 @@ class GpuSession:
             if self._alone is None:
                 return [model.params.copy() for model in self.models]
             return [((model.best if remembered else None) or model.now).params() for model in self._alone]
-
-
-def _own_stream(device: Any) -> Any:
-    """Return a stream that no other session has: torch hands out the same few again and again.
-
-    Streams of high priority are apart from those that copies are made by.
-    """
-    with _STREAMS_LOCK:
-        for _ in range(STREAMS):
-            stream = torch.cuda.Stream(device, priority=-1)  # type: ignore[no-untyped-call]
-            if stream not in _TAKEN:
-                break
-        _TAKEN.add(stream)
-    return stream
 
 
 def _bytes_of(sets: LabelledSets, entries: int, spec: Spec) -> int:
