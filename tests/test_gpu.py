@@ -24,6 +24,7 @@ pytest.importorskip("triton", reason="the GPU engine's kernels need triton")
 from brute import CONSTRAINTS, POOLINGS, random_params  # noqa: E402
 from setrbm import (  # noqa: E402
     Bags,
+    ClassSetRBM,
     ClassSetRBMCV,
     draws,
     engines,
@@ -211,6 +212,24 @@ def test_prediction_equals_reference_however_sets_are_parted(monkeypatch):
             expected = get_engine("reference").forward(model.params, sets.bags, spec, 1)
             for one, other in zip(expected, ENGINE.forward(model.params, sets.bags, spec, 1), strict=True):
                 np.testing.assert_allclose(other, one, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("engine", ["cpu", "gpu", "reference"])
+def test_predictions_have_the_dtype_of_the_sets(engine, dtype, monkeypatch):
+    """Whatever the dtype of the parameters; the reference always computes in float64."""
+    monkeypatch.setattr(gpu, "ENGINE", ENGINE)
+    sets = make_sets(0)
+    fitted = ClassSetRBM(3, max_epochs=1, early_stopping=False, engine="reference", random_state=0)
+    fitted.fit(sets.bags, sets.y)
+    fitted.engine = engine
+    bags = sets.bags.with_vectors(sets.bags.X.astype(dtype))
+    expected = np.float64 if engine == "reference" else dtype
+    for params_dtype in (np.float32, np.float64):
+        for letter in "WUbcd":
+            setattr(fitted, f"{letter}_", getattr(fitted, f"{letter}_").astype(params_dtype))
+        for method in (fitted.transform, fitted.free_energy, fitted.predict_proba, fitted.predict_log_proba):
+            assert method(bags).dtype == expected, method
 
 
 def test_too_little_memory_parts_the_models_and_says_so(monkeypatch):

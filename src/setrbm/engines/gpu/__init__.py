@@ -206,7 +206,7 @@ class GpuEngine:
 
     def forward(self, params: Params, bags: Bags, spec: Spec, n_jobs: int) -> tuple[Array, Array]:
         """Return the pooled activations and the free energies."""
-        n = len(bags)
+        n, spec = len(bags), replace(spec, dtype=bags.dtype.name)
         sets = LabelledSets(bags, np.zeros(n, dtype=np.intp), np.ones(n))
         placed = self.place(sets, spec)
         stores = [placed] if isinstance(placed, Store) else placed.pieces(np.arange(n), 1)
