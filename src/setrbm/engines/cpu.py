@@ -390,7 +390,7 @@ class CpuEngine:
 
     def forward(self, params: Params, bags: Bags, spec: Spec, n_jobs: int) -> tuple[Array, Array]:
         """Return the pooled activations and the free energies."""
-        dtype = np.result_type(params.W, bags.dtype)
+        dtype = bags.dtype
         rules = kernel_rules(spec, len(params.c))
         weights, everyone = kernel_weights(params, dtype), np.arange(len(bags))
         return forward_rows(kernel_sets(bags, dtype), everyone, weights, rules, kernel_unit(spec), n_jobs, Rooms())
