@@ -204,7 +204,7 @@ def in_pieces(bench: Benchmark) -> None:
 
 
 def ceilings(bench: Benchmark) -> None:
-    from setrbm.engines.gpu import copy_seconds, device_name, product_seconds
+    from setrbm.engines.gpu.engine import copy_seconds, device_name, product_seconds
 
     device = device_name()
     for what, n_bytes in (

@@ -14,7 +14,7 @@ from triton.runtime import driver
 from triton.runtime.jit import JITFunction
 
 from brute import CONSTRAINTS, POOLINGS
-from setrbm.engines import gpu
+from setrbm.engines.gpu.engine import GpuEngine
 from setrbm.engines.protocol import Model, Spec
 from setrbm.training import initial_params
 from test_engines import N_CLASSES, N_FEATURES, make_sets
@@ -28,7 +28,7 @@ def compile_only(kernel, *args, grid, warmup, run=JITFunction.run, **kwargs):
 
 
 def train(spec, is_sparse):
-    engine = gpu.GpuEngine("cpu")
+    engine = GpuEngine("cpu")
     sets = make_sets(0, is_sparse)
     placed = engine.place(sets, spec)
     params = initial_params(N_FEATURES, N_HIDDEN, N_CLASSES, 0.3, 0, np.dtype(spec.dtype))

@@ -29,8 +29,10 @@ from setrbm import (  # noqa: E402
     draws,
     engines,
 )
-from setrbm.engines import get_engine, gpu  # noqa: E402
-from setrbm.engines.gpu import draws as torch_draws  # noqa: E402
+from setrbm.engines import get_engine  # noqa: E402
+from setrbm.engines.gpu import engine as gpu  # noqa: E402
+from setrbm.engines.gpu import graphs, many, packed, torch_draws  # noqa: E402
+from setrbm.engines.gpu import sparse as sparse_models  # noqa: E402
 from setrbm.engines.protocol import DeviceMemoryWarning, LabelledSets, Model, Spec  # noqa: E402
 from setrbm.estimators.choosing import fit_side_by_side  # noqa: E402
 from setrbm.training import initial_params  # noqa: E402
@@ -142,14 +144,14 @@ def test_one_model_equals_reference_over_whole_training_runs(
 def test_one_sparse_model_by_kernels_equals_reference(constraint, pooling, batch_size):
     spec = Spec(constraint, pooling, batch_size=batch_size)
     session = assert_same(spec, make_models(1)[:2], [make_sets(0, True), make_sets(3, True)])
-    assert all(isinstance(model, gpu.SparseModel) for model in session._alone)
+    assert all(isinstance(model, sparse_models.SparseModel) for model in session._alone)
 
 
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_larger_problems_equal_the_cpu_engine(is_sparse, monkeypatch):
     # Several tiles of vectors and of sets, blocks of features and entries; parameters as training starts with them, but
     # for a unit that is equal for all vectors, of which the first wins.
-    monkeypatch.setattr(gpu.sparse, "OF_A_FEATURE", 16)
+    monkeypatch.setattr(sparse_models, "OF_A_FEATURE", 16)
     rng = np.random.default_rng(0)
     sizes = np.concatenate([[40, 3, 17, 16, 1, 33], np.full(20, 2)])
     X = (rng.random((sizes.sum(), 70)) < 0.4).astype(float)
@@ -206,7 +208,7 @@ def test_the_device_draws_the_same_numbers_to_the_bit():
 def test_prediction_equals_reference_however_sets_are_parted(monkeypatch):
     sets, model = make_sets(0), make_models(1)[0]
     for most in (1, 2**26):
-        monkeypatch.setattr(gpu.packed, "SCORED_AT_ONCE", most)
+        monkeypatch.setattr(packed, "SCORED_AT_ONCE", most)
         for constraint in CONSTRAINTS:
             spec = Spec(constraint, "soft")
             expected = get_engine("reference").forward(model.params, sets.bags, spec, 1)
@@ -236,7 +238,7 @@ def test_too_little_memory_parts_the_models_and_says_so(monkeypatch):
     spec, models = Spec("or", "soft"), make_models(1) + make_models(2)
     sets = [make_sets(0)] * 4
     whole, _ = train(ENGINE, spec, models, sets)
-    monkeypatch.setattr(gpu.many, "free_bytes", lambda device: 2 * 16 * 5 * 8 / gpu.many.SHARE)
+    monkeypatch.setattr(many, "free_bytes", lambda device: 2 * 16 * 5 * 8 / many.SHARE)
     with pytest.warns(DeviceMemoryWarning, match="4 models do not fit the memory of the device at once; .* in 2 parts"):
         parted, _ = train(ENGINE, spec, models, sets)
     for one, other in zip(whole, parted, strict=True):
@@ -338,7 +340,7 @@ def test_a_recorded_epoch_is_the_epoch_step_by_step(order, monkeypatch):
     spec, model, sets = Spec("or", "soft"), make_models(1)[0], make_sets(0, True)
     results = []
     for worth in (2, 10**9):
-        monkeypatch.setattr(gpu.graphs, "WORTH_RECORDING", worth)
+        monkeypatch.setattr(graphs, "WORTH_RECORDING", worth)
         session = ENGINE.begin(spec, [model], 1)
         loss = session.run([ENGINE.place(sets, spec)], [order], 0)
         results.append([loss, *session.params(False)[0].arrays()])
@@ -346,7 +348,7 @@ def test_a_recorded_epoch_is_the_epoch_step_by_step(order, monkeypatch):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("times", [1, gpu.graphs.WORTH_RECORDING - 1, gpu.graphs.WORTH_RECORDING, 20])
+@pytest.mark.parametrize("times", [1, graphs.WORTH_RECORDING - 1, graphs.WORTH_RECORDING, 20])
 def test_recorded_work_is_done_as_often_as_asked(times, monkeypatch):
     done, recorded = [], []
     recording = []
@@ -354,7 +356,7 @@ def test_recorded_work_is_done_as_often_as_asked(times, monkeypatch):
     class Graph:
         def capture_begin(self, capture_error_mode):
             assert capture_error_mode == "thread_local"
-            assert gpu.graphs.RECORDING.locked()
+            assert graphs.RECORDING.locked()
             recording.append(self)
 
         def capture_end(self):
@@ -365,9 +367,9 @@ def test_recorded_work_is_done_as_often_as_asked(times, monkeypatch):
 
     monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: SimpleNamespace(synchronize=lambda: None))
-    gpu.graphs.repeat(lambda: (recorded if recording else done).append(1), times, "cuda")
+    graphs.repeat(lambda: (recorded if recording else done).append(1), times, "cuda")
     assert len(done) == times
-    assert len(recorded) == (times >= gpu.graphs.WORTH_RECORDING)
+    assert len(recorded) == (times >= graphs.WORTH_RECORDING)
     assert not recording
 
 
@@ -498,8 +500,8 @@ def test_auto_takes_the_gpu_only_where_it_is_there_and_pays(monkeypatch):
     with monkeypatch.context() as small:
         small.setattr(engines, "MOST_PLACES", 2 * N_FEATURES - 1)
         assert not engines.pays_on_gpu(Spec(batch_size=64, dtype="float32"), models[:1], [thin])
-        assert not gpu.sparse.fits(Spec(batch_size=64), model, [ENGINE.place(thin, Spec(batch_size=64))])
-    assert gpu.sparse.fits(Spec(batch_size=64), model, [ENGINE.place(thin, Spec(batch_size=64))])
+        assert not sparse_models.fits(Spec(batch_size=64), model, [ENGINE.place(thin, Spec(batch_size=64))])
+    assert sparse_models.fits(Spec(batch_size=64), model, [ENGINE.place(thin, Spec(batch_size=64))])
     assert not engines.pays_on_gpu(Spec(batch_size=64, generative=True, dtype="float32"), models[:1], [thin])
     monkeypatch.setattr(engines, "_has_gpu", lambda: True)
     assert engines.suited_engine("auto", Spec(dtype="float32"), models, [dense]).name == "gpu"

@@ -216,7 +216,7 @@ def _check_data(names: list[str], data_home: Path | None) -> None:
 
 
 def _check_device() -> None:
-    from setrbm.engines.gpu import ENGINE
+    from setrbm.engines.gpu.engine import ENGINE
 
     ENGINE.check_device()
 

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from setrbm.engines.protocol import Engine, LabelledSets, Model, Spec
 
 # Engines are imported when first asked for: numba takes longer to load than a model to predict.
-_MODULES = {"reference": "setrbm.engines.reference", "cpu": "setrbm.engines.cpu", "gpu": "setrbm.engines.gpu"}
+_MODULES = {"reference": "setrbm.engines.reference", "cpu": "setrbm.engines.cpu", "gpu": "setrbm.engines.gpu.engine"}
 ENGINES = tuple(_MODULES)
 # From here on a graphics processor is taken: so many dense models at once, or sparse sets with so many entries in
 # mini-batches of so many sets. By the epoch an H200 is ahead of 16 cores long before (benchmarks/bench_gpu.py), but its

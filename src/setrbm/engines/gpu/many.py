@@ -190,7 +190,7 @@ class ManyModels:
 
     def run(self, stores: Sequence[Store], orders: Sequence[Integers], epoch: int) -> Floats:
         """Train each model on the sets of its order; NaN where that is empty."""
-        from setrbm.engines.gpu.kernels import train_epoch
+        from setrbm.engines.gpu.many_kernels import train_epoch
 
         store, firsts = self._joined(stores)
         lists = self._lists("train", orders, store, firsts)
@@ -212,7 +212,7 @@ class ManyModels:
 
     def score(self, stores: Sequence[Store], which_sets: Sequence[Integers]) -> Floats:
         """Return each model's mean loss and error over its sets."""
-        from setrbm.engines.gpu.kernels import score_sets
+        from setrbm.engines.gpu.many_kernels import score_sets
 
         store, firsts = self._joined(stores)
         lists = self._lists("score", which_sets, store, firsts)

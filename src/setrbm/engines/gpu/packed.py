@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from torch.nn.functional import logsigmoid
 
-from setrbm import draws as stages
+from setrbm import draws
 from setrbm._types import Floats, Integers
 from setrbm.energy import Params
-from setrbm.engines.gpu import draws
+from setrbm.engines.gpu import torch_draws
 from setrbm.engines.gpu.store import Batch, DenseRows, Store
 from setrbm.engines.protocol import LARGEST, Model, Spec
 
@@ -194,21 +194,21 @@ class Chain:
 
     def _vector_keys(self, step: int, stage: int) -> torch.Tensor:
         numbers = self.batch.numbers[self.batch.set_of]
-        return draws.keys(self.seed, self.epoch, numbers, step, stage, self.batch.within, device=self.device)
+        return torch_draws.keys(self.seed, self.epoch, numbers, step, stage, self.batch.within, device=self.device)
 
     def per_set(self, step: int, stage: int, n_units: int) -> torch.Tensor:
         """Return uniform numbers of shape (n_sets, n_units)."""
-        key = draws.keys(self.seed, self.epoch, self.batch.numbers, step, stage, 0, device=self.device)
-        return draws.uniform(key, n_units).to(self.dtype)
+        key = torch_draws.keys(self.seed, self.epoch, self.batch.numbers, step, stage, 0, device=self.device)
+        return torch_draws.uniform(key, n_units).to(self.dtype)
 
     def per_vector(self, step: int, stage: int, n_units: int) -> torch.Tensor:
         """Return uniform numbers of shape (n_vectors, n_units)."""
-        return draws.uniform(self._vector_keys(step, stage), n_units).to(self.dtype)
+        return torch_draws.uniform(self._vector_keys(step, stage), n_units).to(self.dtype)
 
     def normal_per_vector(self, step: int, n_units: int) -> torch.Tensor:
         """Return the normal numbers of Gaussian inputs, of shape (n_vectors, n_units)."""
-        radius, angle = self._vector_keys(step, stages.INPUT), self._vector_keys(step, stages.INPUT_ANGLE)
-        return draws.normal(radius, angle, n_units, self.dtype)
+        radius, angle = self._vector_keys(step, draws.INPUT), self._vector_keys(step, draws.INPUT_ANGLE)
+        return torch_draws.normal(radius, angle, n_units, self.dtype)
 
 
 def hidden_probabilities(
@@ -225,7 +225,7 @@ def sample_hidden(
 ) -> Hidden:
     """Draw g given X and y, then for or h given g and X."""
     _, g = hidden_probabilities(a, labels, batch, p, spec)
-    u = chain.per_set(step, stages.HOLDER, g.shape[1])[batch.set_of]
+    u = chain.per_set(step, draws.HOLDER, g.shape[1])[batch.set_of]
     # The running sum within each set, in float64: it is a difference of sums over the whole batch.
     total = torch.cumsum(g.double(), 0)
     before = torch.nn.functional.pad(total, (0, 0, 1, 0))[batch.ends[:-1]]
@@ -235,7 +235,7 @@ def sample_hidden(
     holder = torch.where(holder == nobody, float(NOBODY), holder).long()
     h = holder[batch.set_of] == batch.within[:, None]
     if spec.constraint == "or":
-        h = h | (chain.per_vector(step, stages.HIDDEN, g.shape[1]) < torch.sigmoid(a))
+        h = h | (chain.per_vector(step, draws.HIDDEN, g.shape[1]) < torch.sigmoid(a))
     return Hidden(holder, h.to(a.dtype))
 
 
@@ -243,12 +243,12 @@ def sample_visible(state: Hidden, p: Letters, spec: Spec, chain: Chain, step: in
     """Draw the vectors and the labels given the hidden units."""
     mean = p.b + state.h @ p.Wt.T
     if spec.visible == "binary":
-        X = (chain.per_vector(step, stages.INPUT, len(p.b)) < torch.sigmoid(mean)).to(mean.dtype)
+        X = (chain.per_vector(step, draws.INPUT, len(p.b)) < torch.sigmoid(mean)).to(mean.dtype)
     else:
         X = mean + chain.normal_per_vector(step, len(p.b))
     seen = (state.holder != NOBODY).to(mean.dtype)
     cumulative = torch.cumsum(torch.softmax(p.d + seen @ p.U, dim=1), dim=1)
-    passed = (chain.per_set(step, stages.TARGET, 1) >= cumulative).sum(1)
+    passed = (chain.per_set(step, draws.TARGET, 1) >= cumulative).sum(1)
     return DenseRows(X), passed.clamp(max=len(p.d) - 1)
 
 

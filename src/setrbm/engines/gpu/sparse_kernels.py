@@ -10,7 +10,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from setrbm.engines.gpu.kernels import _log_posterior, _logits, _sigmoid, _soft_pool, _value
+from setrbm.engines.gpu.many_kernels import _log_posterior, _logits, _sigmoid, _soft_pool, _value
 
 
 @triton.jit
