@@ -51,7 +51,7 @@ class What(StrEnum):
         return f"{self.value}-runs.json"
 
 
-class Engine(StrEnum):
+class EngineChoice(StrEnum):
     """What trains the models."""
 
     CPU = "cpu"
@@ -82,8 +82,8 @@ def reproduce(
         typer.Option("--data-home", metavar="FOLDER", show_default="$SETRBM_DATA", help="The data folder."),
     ] = None,
     engine: Annotated[
-        Engine, typer.Option("--engine", help="Fold by fold on all cores, or all folds at once on a GPU.")
-    ] = Engine.CPU,
+        EngineChoice, typer.Option("--engine", help="Fold by fold on all cores, or all folds at once on a GPU.")
+    ] = EngineChoice.CPU,
     jobs: Annotated[
         int | None, typer.Option("--jobs", metavar="N", min=1, show_default="all cores", help="Folds at a time.")
     ] = None,
@@ -138,7 +138,7 @@ def _plan(
     from setrbm.evaluation.runner import Plan
     from setrbm.evaluation.systems import ALL, SYSTEMS, find_system
 
-    if what is What.EFFECTS and (models or engine == Engine.GPU):
+    if what is What.EFFECTS and (models or engine == EngineChoice.GPU):
         raise Refused("effects takes neither --models nor --engine gpu: its models are few, and fixed.")
     try:
         # Whoever names a row twice wants it once.
@@ -150,7 +150,7 @@ def _plan(
         raise Refused(str(error)) from None
     systems = _installed(systems, named=bool(models))
     _check_data(names, data_home)
-    if engine == Engine.GPU and any(system.side_by_side for system in systems):
+    if engine == EngineChoice.GPU and any(system.side_by_side for system in systems):
         _check_device()
     return Plan(
         systems=systems,
