@@ -1,30 +1,27 @@
-"""The same launches again and again: recorded once as a CUDA graph, so that the host need not make each anew."""
+"""Repeated launches: recorded once as a CUDA graph, so that the host does not make each of them again."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Lock
 from typing import Any
 
 import torch
 
-# From so many times on recording pays.
+# Recording is faster from this many repetitions on.
 WORTH_RECORDING = 8
-# Torch takes one recording at a time.
-RECORDING = Lock()
 
 
 def repeat(work: Callable[[], None], times: int, device: Any) -> None:
-    """Do work that only launches, always the same, so many times; on a GPU, on a stream nobody else uses."""
+    """Call work that always makes the same launches, and nothing else, this many times."""
     if torch.device(device).type != "cuda" or times < WORTH_RECORDING:
         for _ in range(times):
             work()
         return
-    # What is done for the first time may load and compile, which cannot be recorded.
+    # The first call may load and compile kernels, which cannot be recorded.
     work()
     graph = torch.cuda.CUDAGraph()
-    with RECORDING:
-        # Other threads may copy and allocate meanwhile.
+    # The default stream cannot be recorded. Sets may be copied meanwhile, by a thread and on streams of low priority.
+    with torch.cuda.stream(torch.cuda.Stream(device, priority=-1)):  # type: ignore[no-untyped-call]
         graph.capture_begin(capture_error_mode="thread_local")
         try:
             work()
