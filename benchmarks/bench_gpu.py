@@ -204,7 +204,9 @@ def in_pieces(bench: Benchmark) -> None:
 
 
 def ceilings(bench: Benchmark) -> None:
-    from setrbm.engines.gpu.engine import copy_seconds, device_name, product_seconds
+    from _device import copy_seconds, product_seconds
+
+    from setrbm.engines.gpu.device import device_name
 
     device = device_name()
     for what, n_bytes in (

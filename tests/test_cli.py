@@ -699,7 +699,7 @@ def test_without_a_gpu_it_is_said_before_any_work(tmp_path):
     out = tmp_path / "out"
     result = reproduce(out, "--engine", "gpu", "-m", "SVM-max", "-m", "ClassSetRBM XOR")
     assert result.exit_code == 1
-    assert "must have a graphics processor that torch can use. Got none" in result.stderr
+    assert "needs a GPU that torch can use. Got none" in result.stderr
     assert not out.exists()
     assert reproduce(out, "--engine", "gpu", "-m", "SVM-max").exit_code == 0
 

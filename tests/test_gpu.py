@@ -7,6 +7,7 @@ import sys
 import warnings
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,8 +31,8 @@ from setrbm import (  # noqa: E402
     engines,
 )
 from setrbm.engines import get_engine  # noqa: E402
+from setrbm.engines.gpu import device, graphs, limits, many, packed, torch_draws  # noqa: E402
 from setrbm.engines.gpu import engine as gpu  # noqa: E402
-from setrbm.engines.gpu import graphs, many, packed, torch_draws  # noqa: E402
 from setrbm.engines.gpu import sparse as sparse_models  # noqa: E402
 from setrbm.engines.protocol import DeviceMemoryWarning, LabelledSets, Model, Spec  # noqa: E402
 from setrbm.estimators.choosing import fit_side_by_side  # noqa: E402
@@ -40,8 +41,8 @@ from test_engines import GENERATIVE, N_FEATURES, N_HIDDEN, N_SETS, make_models, 
 
 ENGINE = gpu.GpuEngine("cuda" if HAS_CUDA else "cpu")
 
-# How far float32 may be from float64 after two epochs, of the largest number of its kind.
-FLOAT32 = 2e-5
+# How far float32 may be from float64 after two epochs, relative to the largest number of its kind.
+FLOAT32_TOLERANCE = 2e-5
 
 
 def train(engine, spec, models, sets, n_epochs=2):
@@ -91,7 +92,7 @@ def test_float32_differs_by_rounding_and_twice_gives_the_same_bits(constraint, p
     again, _ = train(ENGINE, single, rounded, sets)
     for expected, one, other in zip(exact, once, again, strict=True):
         np.testing.assert_array_equal(one, other)
-        np.testing.assert_allclose(one, expected, rtol=0, atol=FLOAT32 * np.abs(expected).max())
+        np.testing.assert_allclose(one, expected, rtol=0, atol=FLOAT32_TOLERANCE * np.abs(expected).max())
 
 
 def test_kernels_compile_for_a_gpu(tmp_path):
@@ -132,10 +133,10 @@ def test_sessions_in_threads_give_what_they_give_one_by_one():
 def test_one_model_equals_reference_over_whole_training_runs(
     constraint, pooling, objective, is_sparse, batch_size, monkeypatch
 ):
-    monkeypatch.setattr(engines, "MOST_HIDDEN", 0)
+    monkeypatch.setattr(limits, "MOST_HIDDEN", 0)
     spec = Spec(constraint, pooling, batch_size=batch_size, **GENERATIVE[objective])
     session = assert_same(spec, make_models(1)[:1], [make_sets(0, is_sparse, first=7)])
-    assert session._alone is not None
+    assert session._one_by_one is not None
 
 
 @pytest.mark.parametrize("batch_size", [1, 4])
@@ -144,7 +145,7 @@ def test_one_model_equals_reference_over_whole_training_runs(
 def test_one_sparse_model_by_kernels_equals_reference(constraint, pooling, batch_size):
     spec = Spec(constraint, pooling, batch_size=batch_size)
     session = assert_same(spec, make_models(1)[:2], [make_sets(0, True), make_sets(3, True)])
-    assert all(isinstance(model, sparse_models.SparseModel) for model in session._alone)
+    assert all(isinstance(model, sparse_models.SparseModel) for model in session._one_by_one)
 
 
 @pytest.mark.parametrize("is_sparse", [False, True])
@@ -284,15 +285,15 @@ def test_sets_that_do_not_fit_are_copied_in_pieces_with_the_same_answers(is_spar
     monkeypatch.setattr(gpu.HostStore, "_piece", lambda self, which: seen.append(len(which)) or piece_of(self, which))
     monkeypatch.setattr(gpu, "free_bytes", lambda device: 600.0)
     engine = gpu.GpuEngine(ENGINE.device)
-    told = "of the device, which has not so much free. They are copied to it piece by"
-    with pytest.warns(DeviceMemoryWarning, match=told):
+    message = r"These sets need .* GiB on the GPU, only .* GiB are free. They are copied to it in pieces"
+    with pytest.warns(DeviceMemoryWarning, match=message):
         fast, session = train(engine, spec, models, sets)
     slow, _ = train(get_engine("reference"), spec, models, sets)
     for one, other in zip(slow, fast, strict=True):
         np.testing.assert_allclose(other, one, rtol=0, atol=1e-9)
-    assert session._alone is not None
+    assert session._one_by_one is not None
     assert len(seen) > 4
-    with pytest.warns(DeviceMemoryWarning, match=told):
+    with pytest.warns(DeviceMemoryWarning, match=message):
         pool, energies = engine.forward(models[0].params, sets[0].bags, spec, 1)
     expected = get_engine("reference").forward(models[0].params, sets[0].bags, spec, 1)
     np.testing.assert_allclose(pool, expected[0], rtol=0, atol=1e-12)
@@ -356,7 +357,6 @@ def test_recorded_work_is_done_as_often_as_asked(times, monkeypatch):
     class Graph:
         def capture_begin(self, capture_error_mode):
             assert capture_error_mode == "thread_local"
-            assert graphs.RECORDING.locked()
             recording.append(self)
 
         def capture_end(self):
@@ -366,6 +366,8 @@ def test_recorded_work_is_done_as_often_as_asked(times, monkeypatch):
             done.extend(recorded)
 
     monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
+    monkeypatch.setattr(torch.cuda, "Stream", lambda device, priority: None)
+    monkeypatch.setattr(torch.cuda, "stream", nullcontext)
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: SimpleNamespace(synchronize=lambda: None))
     graphs.repeat(lambda: (recorded if recording else done).append(1), times, "cuda")
     assert len(done) == times
@@ -415,9 +417,9 @@ def test_diverged_models_have_an_infinite_loss_and_empty_orders_none():
     np.testing.assert_array_equal(session.params(False)[1].W, models[1].params.W)
 
 
-@pytest.mark.parametrize("most", [0, engines.MOST_HIDDEN])
+@pytest.mark.parametrize("most", [0, limits.MOST_HIDDEN])
 def test_remembered_parameters_stay_as_they_were(most, monkeypatch):
-    monkeypatch.setattr(engines, "MOST_HIDDEN", most)
+    monkeypatch.setattr(limits, "MOST_HIDDEN", most)
     models = make_models(0)
     session, placed = ENGINE.begin(Spec(), models, 1), ENGINE.place(make_sets(0), Spec())
     assert (session.params(True)[0].W == models[0].params.W).all()
@@ -433,7 +435,7 @@ def test_remembered_parameters_stay_as_they_were(most, monkeypatch):
 
 @pytest.mark.skipif(HAS_CUDA, reason="a graphics processor is here")
 def test_without_a_graphics_processor_the_error_says_so():
-    with pytest.raises(RuntimeError, match="must have a graphics processor that torch can use. Got none"):
+    with pytest.raises(RuntimeError, match="needs a GPU that torch can use. Got none"):
         get_engine("gpu").begin(Spec(), make_models(0), 1)
 
 
@@ -466,46 +468,80 @@ def test_what_is_kept_from_epoch_to_epoch_is_of_the_present_sets(spec):
 
 
 def test_faults_of_the_device_are_explained():
-    with pytest.raises(MemoryError, match="must fit the memory of the device"), gpu.faults_explained():
+    with pytest.raises(MemoryError, match="must fit in the memory of the GPU"), device.explained_errors():
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB\nmore")
-    with pytest.raises(RuntimeError, match="failed in the middle of the work"), gpu.faults_explained():
+    with pytest.raises(RuntimeError, match="The GPU failed during training"), device.explained_errors():
         raise RuntimeError("CUDA error: unspecified launch failure\nmore")
-    with pytest.raises(RuntimeError, match="failed in the middle of the work"), gpu.faults_explained():
+    with pytest.raises(RuntimeError, match="The GPU failed during training"), device.explained_errors():
         raise RuntimeError("Triton Error [CUDA]: an illegal memory access was encountered")
-    with pytest.raises(MemoryError, match="must fit the memory of the device"), gpu.faults_explained():
+    with pytest.raises(MemoryError, match="must fit in the memory of the GPU"), device.explained_errors():
         raise RuntimeError("Triton Error [CUDA]: out of memory")
-    with pytest.raises(RuntimeError, match="^something else$"), gpu.faults_explained():
+    with pytest.raises(RuntimeError, match="^something else$"), device.explained_errors():
         raise RuntimeError("something else")
 
 
-def test_auto_takes_the_gpu_only_where_it_is_there_and_pays(monkeypatch):
-    dense, bags = make_sets(0), make_sets(0, True).bags
-    thin = LabelledSets(bags, dense.y, dense.weight)
-    model = make_models(0)[0]
-    models = [model] * 100
-    assert not engines.pays_on_gpu(Spec(dtype="float32"), models[:99], [dense])
-    assert engines.pays_on_gpu(Spec(dtype="float32"), models, [dense])
-    assert not engines.pays_on_gpu(Spec(batch_size=2, dtype="float32"), models, [dense])
-    assert not engines.pays_on_gpu(Spec(), models, [dense])
-    assert not engines.pays_on_gpu(Spec(batch_size=64, dtype="float32"), models[:1], [thin])
-    # What the kernels do not take is not sent there.
-    large, many_classes = (
-        [Model(initial_params(5, n_hidden, n_classes, 0.1, 0, np.float32), 0, 0.1)] * 100
-        for n_hidden, n_classes in ((257, 2), (200, 100))
-    )
-    assert not engines.pays_on_gpu(Spec(dtype="float32"), large, [dense])
-    assert not engines.pays_on_gpu(Spec(dtype="float32"), many_classes, [dense])
-    monkeypatch.setattr(engines, "MANY_ENTRIES", 1)
-    assert engines.pays_on_gpu(Spec(batch_size=64, dtype="float32"), models[:1], [thin])
-    with monkeypatch.context() as small:
-        small.setattr(engines, "MOST_PLACES", 2 * N_FEATURES - 1)
-        assert not engines.pays_on_gpu(Spec(batch_size=64, dtype="float32"), models[:1], [thin])
-        assert not sparse_models.fits(Spec(batch_size=64), model, [ENGINE.place(thin, Spec(batch_size=64))])
-    assert sparse_models.fits(Spec(batch_size=64), model, [ENGINE.place(thin, Spec(batch_size=64))])
-    assert not engines.pays_on_gpu(Spec(batch_size=64, generative=True, dtype="float32"), models[:1], [thin])
-    monkeypatch.setattr(engines, "_has_gpu", lambda: True)
-    assert engines.suited_engine("auto", Spec(dtype="float32"), models, [dense]).name == "gpu"
-    assert engines.suited_engine("auto", Spec(dtype="float32"), models[:10], [dense]).name == "cpu"
-    assert engines.suited_engine("reference", Spec(dtype="float32"), models, [dense]).name == "reference"
-    monkeypatch.setattr(engines, "_has_gpu", lambda: False)
-    assert engines.suited_engine("auto", Spec(dtype="float32"), models, [dense]).name == "cpu"
+FLOAT32 = Spec(dtype="float32")
+
+
+@pytest.fixture
+def gpu_found(monkeypatch):
+    """Stand in for the queries of the device: a function that says which GPU there is, if any."""
+
+    def found(capability):
+        monkeypatch.setattr(limits, "DRIVER", os.devnull)
+        monkeypatch.setattr(device, "is_available", lambda: capability is not None)
+        monkeypatch.setattr(device, "compute_capability", lambda: capability)
+
+    found((9, 0))
+    return found
+
+
+def test_auto_takes_the_gpu_for_many_dense_models(gpu_found):
+    sets, models = [make_sets(0)], [make_models(0)[0]] * limits.MANY_MODELS
+    assert engines.suited_engine("auto", FLOAT32, models, sets).name == "gpu"
+    assert engines.suited_engine("auto", FLOAT32, models[:-1], sets).name == "cpu"
+    assert engines.suited_engine("reference", FLOAT32, models, sets).name == "reference"
+    for not_supported in ({"batch_size": 2}, {"generative": True, "persistent": True}, {"unit": "mlp"}):
+        assert not limits.is_faster(replace(FLOAT32, **not_supported), models, sets)
+
+
+@pytest.mark.parametrize(("n_hidden", "n_classes"), [(257, 2), (200, 100)])
+def test_auto_leaves_models_too_large_for_the_kernels_to_the_cpu(n_hidden, n_classes, gpu_found):
+    large = Model(initial_params(5, n_hidden, n_classes, 0.1, 0, np.float32), 0, 0.1)
+    assert not limits.is_faster(FLOAT32, [large] * limits.MANY_MODELS, [make_sets(0)])
+
+
+def test_auto_takes_the_gpu_for_many_sparse_entries_in_large_batches(gpu_found, monkeypatch):
+    sets, model = make_sets(0, True), make_models(0)[0]
+    spec = replace(FLOAT32, batch_size=limits.LARGE_BATCH)
+    assert not limits.is_faster(spec, [model], [sets])
+    monkeypatch.setattr(limits, "MANY_ENTRIES", 1)
+    assert limits.is_faster(spec, [model], [sets])
+    assert not limits.is_faster(replace(spec, batch_size=limits.LARGE_BATCH - 1), [model], [sets])
+    assert not limits.is_faster(replace(spec, generative=True), [model], [sets])
+    assert sparse_models.fits(spec, model, [ENGINE.place(sets, spec)])
+    monkeypatch.setattr(limits, "MOST_PLACES", 2 * N_FEATURES - 1)
+    assert not limits.is_faster(spec, [model], [sets])
+    assert not sparse_models.fits(spec, model, [ENGINE.place(sets, spec)])
+
+
+@pytest.mark.parametrize(
+    ("capability", "dtypes"),
+    [(None, []), ((8, 9), ["float32"]), ((12, 0), ["float32"]), ((9, 0), ["float32", "float64"])],
+)
+def test_auto_takes_the_gpu_for_dtypes_it_is_fast_at(capability, dtypes, gpu_found):
+    gpu_found(capability)
+    sets, models = [make_sets(0)], [make_models(0)[0]] * limits.MANY_MODELS
+    for dtype in ("float32", "float64"):
+        chosen = engines.suited_engine("auto", Spec(dtype=dtype), models, sets).name
+        assert chosen == ("gpu" if dtype in dtypes else "cpu")
+
+
+@pytest.mark.parametrize("is_missing", ["driver", "torch"])
+def test_auto_without_a_driver_or_torch_is_the_cpu(is_missing, gpu_found, monkeypatch):
+    if is_missing == "driver":
+        monkeypatch.setattr(limits, "DRIVER", "no such file")
+    else:
+        monkeypatch.setattr(limits, "find_spec", lambda name: None)
+    models = [make_models(0)[0]] * limits.MANY_MODELS
+    assert engines.suited_engine("auto", FLOAT32, models, [make_sets(0)]).name == "cpu"

@@ -1,4 +1,4 @@
-"""Making the next of several things while the present one is worked on."""
+"""Prepare the next item in a thread while the current one is in use."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-_NOTHING: Any = object()
+_END: Any = object()
 
 
 def one_ahead(items: Iterable[T]) -> Iterator[T]:
-    """Yield items while a thread makes the next one; what goes wrong there is raised here.
+    """Yield items while a thread prepares the next one; errors in the thread are raised here.
 
     Examples
     --------
@@ -20,7 +20,7 @@ def one_ahead(items: Iterable[T]) -> Iterator[T]:
     """
     source = iter(items)
     with ThreadPoolExecutor(1) as thread:
-        coming = thread.submit(next, source, _NOTHING)
-        while (item := coming.result()) is not _NOTHING:
-            coming = thread.submit(next, source, _NOTHING)
+        coming = thread.submit(next, source, _END)
+        while (item := coming.result()) is not _END:
+            coming = thread.submit(next, source, _END)
             yield item

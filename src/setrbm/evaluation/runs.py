@@ -127,7 +127,7 @@ def machine(has_gpu: bool) -> str:
     words = f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}"
     if not has_gpu:
         return words
-    from setrbm.engines.gpu.engine import device_name
+    from setrbm.engines.gpu.device import device_name
 
     return f"{device_name()}, {words}"
 

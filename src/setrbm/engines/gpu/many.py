@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import is_
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,8 @@ import torch
 
 from setrbm._types import Array, Floats, Integers, Mask
 from setrbm.energy import Params
-from setrbm.engines import has_kernels
+from setrbm.engines.gpu.device import free_bytes
+from setrbm.engines.gpu.limits import has_kernels
 from setrbm.engines.gpu.store import DenseRows, Store, joined
 from setrbm.engines.protocol import LARGEST, DeviceMemoryWarning, Model, Spec
 
@@ -28,8 +28,6 @@ WARPS = 4
 STAGES = 2
 # The share of the free memory that buffers may take.
 SHARE = 0.8
-# Held from looking how much memory is free until it is taken: threads must not share out the same.
-MEMORY = Lock()
 
 
 def fits(spec: Spec, model: Model, stores: Sequence[Store]) -> bool:
@@ -171,11 +169,10 @@ class ManyModels:
         activations = shape["HP"] if generative or self.spec.pooling == "soft" else 0
         widths = [activations, shape["HP"] * generative, shape["FP"] * generative]
         n_bytes = max(largest * sum(widths) * self.dtype.itemsize, 1)
-        with MEMORY:
-            self._at_once = min(max(int(SHARE * free_bytes(self.device) / n_bytes), 1), self.n_models)
-            for width in widths:
-                numbers = max(self._at_once * largest * width, 1)
-                self._buffers.append(torch.empty(numbers, dtype=self.dtype, device=self.device))
+        self._at_once = min(max(int(SHARE * free_bytes(self.device) / n_bytes), 1), self.n_models)
+        for width in widths:
+            numbers = max(self._at_once * largest * width, 1)
+            self._buffers.append(torch.empty(numbers, dtype=self.dtype, device=self.device))
         self._room = largest
 
     def _settings(self) -> dict[str, Any]:
@@ -260,11 +257,3 @@ def _shared_rows(lists: Sequence[Integers], firsts: Integers) -> tuple[Integers,
     codes = np.unique(ids, return_inverse=True)[1] * (int(firsts.max()) + 1) + firsts
     _, model_of, row_of = np.unique(codes, return_index=True, return_inverse=True)
     return row_of, model_of
-
-
-def free_bytes(device: Any) -> int:
-    """Return how much memory of the device can be had: what is free, and what torch holds without using it."""
-    if torch.device(device).type != "cuda":
-        return 2**33
-    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    return int(torch.cuda.mem_get_info(device)[0]) + int(unused)

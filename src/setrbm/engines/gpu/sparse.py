@@ -15,8 +15,8 @@ import torch
 
 from setrbm._types import Integers
 from setrbm.bags import offsets_of
-from setrbm.engines import has_kernels, has_room
 from setrbm.engines.gpu.graphs import repeat
+from setrbm.engines.gpu.limits import has_kernels, has_room
 from setrbm.engines.gpu.many import TILE, padded
 from setrbm.engines.gpu.packed import PackedModel
 from setrbm.engines.gpu.store import HostStore, SparseRows, Store, ends_of, spans

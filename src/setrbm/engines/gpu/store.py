@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from setrbm import engines
 from setrbm._types import Floats, Integers
 from setrbm.bags import offsets_of
 from setrbm.engines.ahead import one_ahead
+from setrbm.engines.gpu import limits
 from setrbm.engines.protocol import LabelledSets
 
 
@@ -237,7 +237,7 @@ class HostStore:
     def pieces(self, order: Integers, batch_size: int) -> Iterator[Store]:
         """Return the sets of an order in pieces of whole batches."""
         of_batch = np.bincount(np.arange(len(order)) // batch_size, entries_of(self.sets)[order]).tolist()
-        most_batches = max(engines.MOST_PLACES // self.sets.bags.shape[1] - 1, 1)
+        most_batches = max(limits.MOST_PLACES // self.sets.bags.shape[1] - 1, 1)
         borders, begin, held = [], 0, 0.0
         for batch, entries in enumerate(of_batch):
             if batch > begin and (held + entries > self.most_entries or batch - begin == most_batches):
