@@ -1,4 +1,4 @@
-"""What every engine offers; the reasons are in ``docs/decisions/0001-engine-protocol.md``."""
+"""The protocol of all engines; the reasons are in ``docs/decisions/0001-engine-protocol.md``."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from setrbm._types import Array, Constraint, Floats, Integers, Mask, Pooling, Un
 from setrbm.bags import Bags
 from setrbm.energy import Params, log_posterior
 
-# A parameter beyond this is of no use to anyone: training that gets here has diverged.
+# Training has diverged when a parameter exceeds this.
 LARGEST = 1e8
 
 
 @dataclass(frozen=True)
 class Spec:
-    """What all models trained together have in common."""
+    """The settings that all models trained together share."""
 
     constraint: Constraint = "xor"
     pooling: Pooling = "hard"
@@ -29,13 +29,13 @@ class Spec:
     persistent: bool = False
     batch_size: int = 1
     dtype: str = "float64"
-    # "set" is the ClassSetRBM; any other is a max-out classifier, which has neither constraint nor pooling.
+    # "set" is the ClassSetRBM; the others are max-out classifiers, which have neither constraint nor pooling.
     unit: Unit = "set"
 
 
 @dataclass(frozen=True)
 class Model:
-    """What is one model's own."""
+    """The start and the settings of one model."""
 
     params: Params
     seed: int
@@ -44,14 +44,14 @@ class Model:
     weight_decay: float = 0.0
 
     def shrink(self, spec: Spec) -> float:
-        """Return by how much one step of weight decay multiplies W and U."""
+        """Return the factor by which one step of weight decay multiplies W and U."""
         rate = self.learning_rate if spec.discriminative else self.generative_learning_rate
         return 1.0 - rate * self.weight_decay
 
 
 @dataclass(frozen=True)
 class LabelledSets:
-    """Sets with class codes and weights; ``first`` is the number of the first set in the whole stream."""
+    """Sets with class codes and weights; ``first`` is the index of the first set in the whole stream."""
 
     bags: Bags
     y: Integers
@@ -60,11 +60,11 @@ class LabelledSets:
 
 
 class DeviceMemoryWarning(UserWarning):
-    """Said where work is split because the memory of a device does not hold it at once."""
+    """Work is split because it does not fit in the memory of the device at once."""
 
 
 class NoDeviceError(RuntimeError):
-    """The engine asked for needs a device that is not there."""
+    """The requested engine needs a device that is not available."""
 
 
 class Session(Protocol):
@@ -73,44 +73,47 @@ class Session(Protocol):
     def run(self, placed: Sequence[Any], orders: Sequence[Integers], epoch: int) -> Floats:
         """Train each model on its placed sets in its order and return the mean losses.
 
-        NaN where the order is empty; infinity where a parameter is no number any more, or beyond ``LARGEST``.
+        The loss is NaN for an empty order, and infinite if a parameter is NaN or larger than ``LARGEST``.
         """
 
     def score(self, placed: Sequence[Any], which: Sequence[Integers]) -> Floats:
         """Return each model's mean -log p(y | X) and mean error over its sets; shape (n_models, 2)."""
 
     def remember(self, models: Mask) -> None:
-        """Keep a copy of the present parameters of these models."""
+        """Keep a copy of the current parameters of these models, in place of an earlier one."""
 
     def params(self, remembered: bool) -> list[Params]:
-        """Return the parameters of every model: the remembered ones (the present where none are), or the present."""
+        """Return the current parameters of every model or, where there are any, the remembered ones."""
 
 
 class Engine(Protocol):
-    """Where and how the arithmetic is done.
+    """An implementation of the arithmetic.
 
-    ``copies_ahead`` says whether sets of a stream should be placed while those before them are worked on.
+    ``copies_ahead`` says whether to place the next sets of a stream while the current ones are in use.
     """
 
     name: str
     copies_ahead: bool
 
     def place(self, sets: LabelledSets, spec: Spec) -> Any:
-        """Put the sets where the engine wants them, once."""
+        """Convert the sets once to the form the engine works on."""
 
     def begin(self, spec: Spec, models: Sequence[Model], n_jobs: int) -> Session:
         """Start training these models side by side."""
 
     def forward(self, params: Params, bags: Bags, spec: Spec, n_jobs: int) -> tuple[Array, Array]:
-        """Return the pooled activations (n_sets, n_hidden) and the free energies (n_sets, n_classes)."""
+        """Return the pooled activations (n_sets, n_hidden) and the free energies (n_sets, n_classes).
+
+        Both have the dtype of the bags; the reference engine always computes in float64.
+        """
 
 
 def weighted_means(loss: Array, error: Array, weight: Array) -> tuple[float, float]:
-    """Return the mean loss and the mean error of some sets, NaN where there are none."""
+    """Return the mean loss and the mean error of some sets; NaN if there are none."""
     total = float(weight.sum())
     if total <= 0.0:
         return np.nan, np.nan
-    # Not by the matrix product: its library's threads, once woken, spin on the cores the next epoch wants.
+    # Not a matrix product: the threads of its library would keep spinning on cores that the next epoch needs.
     return float((loss * weight).sum()) / total, float((error * weight).sum()) / total
 
 
@@ -121,13 +124,13 @@ def score_free_energies(F: Array, y: Integers, weight: Array) -> tuple[float, fl
 
 
 def within_bounds(*arrays: Array) -> bool:
-    """Return whether every value is a number of at most ``LARGEST``."""
-    # NaN is neither larger nor smaller, and so out of bounds.
+    """Return whether every absolute value is at most ``LARGEST``."""
+    # Comparisons with NaN are false, so NaN is out of bounds.
     return all(bool(array.max() <= LARGEST and array.min() >= -LARGEST) for array in arrays)
 
 
 def check_models(models: Sequence[Model]) -> None:
-    """Refuse models of different shapes, which no engine can train side by side."""
+    """Raise an error if models that are to be trained side by side differ in shape."""
     shapes = {tuple(array.shape for array in model.params.arrays()) for model in models}
     if len(shapes) != 1:
         raise ValueError(f"Models trained side by side must have the same shapes. Got {sorted(shapes)}.")

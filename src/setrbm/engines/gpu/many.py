@@ -1,4 +1,4 @@
-"""Many small models at once: each trained for an epoch by one program of a Triton kernel."""
+"""Many small models at once: one program of a Triton kernel trains one model for an epoch."""
 
 from __future__ import annotations
 
@@ -18,50 +18,50 @@ from setrbm.engines.gpu.limits import has_kernels
 from setrbm.engines.gpu.store import DenseRows, Store, joined
 from setrbm.engines.protocol import LARGEST, DeviceMemoryWarning, Model, Spec
 
-# Features that are worked on together.
+# Features per block.
 BLOCK = 32
-# Vectors that are worked on together.
+# Vectors per tile.
 TILE = 16
-# Threads of a program, in warps of 32: so few that two programs share a processor, and one works while the other waits.
+# Warps per program: few enough that two programs share a multiprocessor, and one works while the other waits.
 WARPS = 4
-# Blocks of W that are on their way at a time.
+# Blocks of W that are loaded at a time.
 STAGES = 2
-# The share of the free memory that buffers may take.
+# Buffers take at most this share of the free memory.
 SHARE = 0.8
 
 
 def fits(spec: Spec, model: Model, stores: Sequence[Store]) -> bool:
-    """Return whether these models can be trained this way."""
+    """Return whether the kernels can train these models."""
     if not has_kernels(spec, model) or spec.batch_size != 1 or spec.persistent:
         return False
     width = max(in_blocks(model.params.W.shape[1])[1], padded(model.params.W.shape[0]))
-    # Within a set the kernels count in 32 bits.
+    # Within a set the kernels index with 32 bits.
     return all(isinstance(s.rows, DenseRows) and int(s.host_sizes.max()) * width < 2**31 for s in stores)
 
 
 def padded(n: int, least: int = 16) -> int:
-    """Return the next power of two."""
+    """Return the next power of two that is at least ``least``."""
     return max(least, 1 << (n - 1).bit_length())
 
 
 def in_blocks(n_features: int) -> tuple[int, int]:
-    """Return the size of a block of features, and how many features whole blocks hold."""
+    """Return the number of features per block, and in all blocks together."""
     block = min(BLOCK, padded(n_features))
     return block, -(-n_features // block) * block
 
 
 @dataclass(frozen=True)
 class _Lists:
-    """The sets each model is to see, as the kernels take them.
+    """The list of sets of each model, as the kernels take them.
 
     Attributes
     ----------
     matrix, which, lengths : torch.Tensor
-        Lists as rows, the row of each model, and the length of each row.
+        The lists as rows, the row of each model, and the length of each row.
     active : ndarray
-        The models whose list is not empty.
+        Models whose list is not empty.
     weights : ndarray
-        The total weight of each model's sets; 1 where it has none.
+        Total weight of each model's sets; 1 if there are none.
     """
 
     matrix: torch.Tensor
@@ -72,7 +72,7 @@ class _Lists:
 
 
 class ManyModels:
-    """Models of one shape under training, their parameters stacked."""
+    """Models of one shape under training, with stacked parameters."""
 
     def __init__(self, spec: Spec, models: Sequence[Model], dtype: Any, device: Any) -> None:
         self.spec, self.dtype, self.device = spec, dtype, device
@@ -88,12 +88,12 @@ class ManyModels:
         self._known: tuple[Sequence[Store], Store, Integers] | None = None
         self._kept: dict[str, tuple[Array, torch.Tensor]] = {}
         self._buffers: list[torch.Tensor] = []
-        # The vectors of a set there is room for in the buffers, and the models there is room for.
+        # The number of vectors per set, and of models, that fit in the buffers.
         self._room, self._at_once = 0, 0
-        self._told = False
+        self._has_warned = False
 
     def _stacked(self, params: Sequence[Params]) -> list[torch.Tensor]:
-        """Return the parameters of all models, W transposed, with zeros up to the sizes of the kernels."""
+        """Return the parameters of all models, W transposed, zero-padded to the sizes of the kernels."""
         HP, FP, CP, _ = self._padded().values()
         sizes = {"W": (FP, HP), "U": (HP, CP), "b": (FP,), "c": (HP,), "d": (CP,)}
         stacked = []
@@ -109,7 +109,7 @@ class ManyModels:
         return torch.tensor(values, dtype=self.dtype, device=self.device)
 
     def _joined(self, stores: Sequence[Store]) -> tuple[Store, Integers]:
-        """Return all sets in one store, and the number of each model's first set in it."""
+        """Return all sets in one store, and the index of each model's first set in it."""
         if self._known is None or not all(map(is_, self._known[0], stores)):
             distinct = {id(store): store for store in stores}
             whole, firsts = joined(list(distinct.values()), self._padded()["FP"])
@@ -118,7 +118,7 @@ class ManyModels:
         return self._known[1], self._known[2]
 
     def _lists(self, kind: str, lists: Sequence[Integers], store: Store, firsts: Integers) -> _Lists:
-        """Return lists of sets, to be trained on or to be scored, as one matrix."""
+        """Return the lists of sets to train on or to score as one matrix."""
         row_of, model_of = _shared_rows(lists, firsts)
         rows = [lists[m] + firsts[m] for m in model_of]
         lengths = np.array([len(row) for row in rows], dtype=np.int32)
@@ -135,7 +135,7 @@ class ManyModels:
         )
 
     def _copied(self, name: str, array: Array) -> torch.Tensor:
-        """Return an array on the device, copied only where it differs from the last of its name."""
+        """Return an array on the device; copied only if it differs from the last one of this name."""
         known = self._kept.get(name)
         if known is None or not np.array_equal(known[0], array):
             known = self._kept[name] = (array, torch.from_numpy(array).to(self.device))
@@ -147,20 +147,20 @@ class ManyModels:
         return {"HP": padded(n_hidden), "FP": whole, "CP": padded(n_classes, 2), "B": block}
 
     def _launches(self, active: Integers, largest: int) -> list[Integers]:
-        """Part the active models so that the buffers of each part fit the memory."""
+        """Split the active models so that the buffers of each part fit in memory."""
         self._make_room(largest)
         parts = -(-len(active) // self._at_once)
-        if parts > 1 and not self._told:
-            self._told = True
+        if parts > 1 and not self._has_warned:
+            self._has_warned = True
             warnings.warn(
-                f"{len(active)} models do not fit the memory of the device at once; they are trained in {parts} parts.",
+                f"{len(active)} models do not fit in the memory of the GPU at once; they are trained in {parts} parts.",
                 DeviceMemoryWarning,
                 stacklevel=2,
             )
         return np.array_split(active, parts) if parts else []
 
     def _make_room(self, largest: int) -> None:
-        """Have buffers for sets of so many vectors, for as many models as fit the memory."""
+        """Allocate buffers for sets of up to ``largest`` vectors, for as many models as fit in memory."""
         if largest <= self._room:
             return
         self._buffers.clear()
@@ -176,7 +176,7 @@ class ManyModels:
         self._room = largest
 
     def _settings(self) -> dict[str, Any]:
-        """Return what both kernels are compiled for."""
+        """Return the compile-time settings of both kernels."""
         return self._padded() | {
             "T": TILE,
             "OR": self.spec.constraint == "or",
@@ -186,7 +186,7 @@ class ManyModels:
         }
 
     def run(self, stores: Sequence[Store], orders: Sequence[Integers], epoch: int) -> Floats:
-        """Train each model on the sets of its order; NaN where that is empty."""
+        """Train each model on the sets of its order and return the mean losses; NaN if the order is empty."""
         from setrbm.engines.gpu.many_kernels import train_epoch
 
         store, firsts = self._joined(stores)
@@ -224,7 +224,7 @@ class ManyModels:
         return np.asarray(scores.cpu().numpy().astype(float) / lists.weights[:, np.newaxis])
 
     def remember(self, models: Mask) -> None:
-        """Keep a copy of the present parameters of these models."""
+        """Keep a copy of the current parameters of these models."""
         chosen = torch.from_numpy(np.flatnonzero(models)).to(self.device)
         for best, now in zip(self.best, self.now, strict=True):
             best[chosen] = now[chosen]
@@ -252,7 +252,7 @@ class ManyModels:
 
 
 def _shared_rows(lists: Sequence[Integers], firsts: Integers) -> tuple[Integers, Integers]:
-    """Return the row of each model and a model of each row: those that share a list and a store share a row."""
+    """Return the row of each model and a model of each row: models with the same list and store share a row."""
     ids = np.fromiter(map(id, lists), np.int64, len(lists))
     codes = np.unique(ids, return_inverse=True)[1] * (int(firsts.max()) + 1) + firsts
     _, model_of, row_of = np.unique(codes, return_index=True, return_inverse=True)

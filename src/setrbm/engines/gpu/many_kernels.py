@@ -1,14 +1,14 @@
 """Triton kernels: one program trains one model for a whole epoch.
 
-Every set of the model's order is read in turn; no model waits for another, so sets need no padding, and a step costs no
-launch. W stays in the cache of the device from step to step, since only so many models run at once as there are
-processors; ``docs/decisions/0004-many-models-on-a-gpu.md`` counts what that saves.
+A program reads the sets of its model's order in turn. No model waits for another, so sets need no padding, and a step
+needs no launch. W stays in the cache of the device from step to step, since at most two models per multiprocessor run
+at once; ``docs/decisions/0004-many-models-on-a-gpu.md`` has the measurements.
 
-W is held transposed, (features, hidden units), with zeros up to whole blocks, which change nothing. The vectors of a
-set are taken in tiles of T, features in blocks of B: activations are products of a tile with W, the step is a product
-of the tile with its coefficients, all as exact as float32 (``_product``). Activations (later coefficients) and
-reconstructions of the present set wait in small buffers (``A``, ``A_model``, ``X_model``). Names are the paper's
-letters; ``j`` is a hidden unit, ``f`` the features of a block, ``s`` the vectors of a tile, ``y`` a class.
+W is stored transposed, (features, hidden units), zero-padded to whole blocks. The vectors of a set are processed in
+tiles of T, features in blocks of B: activations are products of a tile with W, the step is a product of the tile with
+its coefficients, all with the precision of float32 (``_product``). Activations (later coefficients) and reconstructions
+of the current set are kept in small buffers (``A``, ``A_model``, ``X_model``). Names are the paper's letters; ``j`` is
+a hidden unit, ``f`` the features of a block, ``s`` the vectors of a tile, ``y`` a class.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import triton.language as tl
 
 from setrbm import draws
 
-# Numbers that differ from data set to data set; compiled for their kind, each would cost seconds once more.
+# Arguments that vary between data sets: specializing on them would cost seconds of compilation for each.
 SIZES = ("order_stride", "room", "n_hidden", "n_features", "n_classes")
 _GOLDEN64: tl.constexpr = tl.constexpr(draws.GOLDEN64)
 _MIX64_A: tl.constexpr = tl.constexpr(draws.MIX64_A)
@@ -59,13 +59,13 @@ def _mix32(z):
 
 @triton.jit
 def _key(key, field):
-    """Add one field to a key, as ``draws.keys`` does."""
+    """Add one field to a key, like ``draws.keys``."""
     return _mix64(key + tl.full([], _GOLDEN64, tl.uint64) * (field.to(tl.uint64) + 1))
 
 
 @triton.jit
 def _uniform(key, unit, dtype: tl.constexpr):
-    """Return numbers in (0, 1) for keys and unit numbers, as ``draws.uniform`` does."""
+    """Return uniform numbers in (0, 1) for keys and units, like ``draws.uniform``."""
     low, high = key.to(tl.uint32), (key >> 32).to(tl.uint32)
     bits = _mix32(_mix32(unit.to(tl.uint32) * tl.full([], _GOLDEN32, tl.uint32) + low) ^ high)
     return (2.0 * (bits >> 9).to(dtype) + 1.0) * 5.9604644775390625e-08
@@ -73,20 +73,20 @@ def _uniform(key, unit, dtype: tl.constexpr):
 
 @triton.jit
 def _value(a, OR: tl.constexpr):
-    """Return what is pooled: the activation, or for or its log sigmoid."""
+    """Return the value to pool: the activation or, under "or", its log sigmoid."""
     return -_softplus(-a) if OR else a
 
 
 @triton.jit
 def _parts(x):
-    """Return the leading bits of float32 numbers, as many as tensor cores take, and the rest."""
+    """Split float32 numbers into the leading bits that tensor cores use, and the rest."""
     high = (x.to(tl.uint32, bitcast=True) & tl.full([], 0xFFFFE000, tl.uint32)).to(tl.float32, bitcast=True)
     return high, x - high
 
 
 @triton.jit
 def _product(left, right, sum, dtype: tl.constexpr, COARSE: tl.constexpr = False):
-    """Return sum + left right, as exact as float32; COARSE where the leading bits of left are all it has."""
+    """Return sum + left right with the precision of float32; COARSE if left is exact in its leading bits."""
     if dtype == tl.float64:
         total = tl.dot(left, right, acc=sum, input_precision="ieee", out_dtype=dtype)
     else:
@@ -99,7 +99,7 @@ def _product(left, right, sum, dtype: tl.constexpr, COARSE: tl.constexpr = False
             part = tl.dot(left_high, low, acc=part, input_precision="tf32")
             left = left_high
         part = tl.dot(left, high, acc=part, input_precision="tf32")
-        # Added here, because tensor cores cut off what they add up, always towards zero.
+        # Added here, because tensor cores truncate their sums toward zero.
         total = sum + part
     return total
 
@@ -108,7 +108,7 @@ def _product(left, right, sum, dtype: tl.constexpr, COARSE: tl.constexpr = False
 def _activations(
     rows, W, c, s, n, j, dtype: tl.constexpr, HP: tl.constexpr, FP: tl.constexpr, T: tl.constexpr, B: tl.constexpr
 ):  # fmt: skip
-    """Return c + W x of the vectors of a tile."""
+    """Return c + W x for the vectors of a tile."""
     a = tl.zeros([T, HP], dtype) + c[None, :]
     for begin in range(0, FP, B):
         f = begin + tl.arange(0, B)
@@ -119,7 +119,7 @@ def _activations(
 
 @triton.jit
 def _soft_pool(A, n, j, dtype: tl.constexpr, HP: tl.constexpr, T: tl.constexpr, OR: tl.constexpr):
-    """Return the log-sum-exp over the vectors of a set of the activations kept in A."""
+    """Return the log-sum-exp, over the vectors of a set, of the activations in A."""
     peak = tl.full([HP], float("-inf"), dtype)
     total = tl.zeros([HP], dtype)
     for begin in range(0, n, T):
@@ -134,7 +134,7 @@ def _soft_pool(A, n, j, dtype: tl.constexpr, HP: tl.constexpr, T: tl.constexpr, 
 
 @triton.jit
 def _draw_holder(A, n, j, pool, on, u, HP: tl.constexpr, T: tl.constexpr, OR: tl.constexpr):
-    """Draw for each unit the vector that holds it, or -1: the first at which the running sum of g passes u."""
+    """Draw the vector that holds each unit: the first at which the cumulative sum of g exceeds u, or -1."""
     nobody = 2147483647
     holder = tl.full([HP], nobody, tl.int32)
     reached = tl.zeros_like(on)
@@ -151,7 +151,7 @@ def _draw_holder(A, n, j, pool, on, u, HP: tl.constexpr, T: tl.constexpr, OR: tl
 
 @triton.jit
 def _logits(pool, U, d, in_j, in_y):
-    """Return -F of every class, and the sums whose softplus it adds up."""
+    """Return -F of every class, and the arguments of its softplus terms."""
     o = pool[:, None] + U
     terms = tl.where(in_j[:, None], _softplus(o), 0.0)
     return tl.where(in_y, d + tl.sum(terms, axis=0), float("-inf")), o
@@ -171,7 +171,7 @@ def _column(U, chosen):
 
 @triton.jit
 def _draw_inputs(drive, key, angle_key, s, f, dtype: tl.constexpr, GAUSSIAN: tl.constexpr):
-    """Draw the vectors of a tile given what their hidden units tell them."""
+    """Draw the vectors of a tile given their input from the hidden units."""
     u = _uniform(_key(key, s)[:, None], f[None, :], dtype)
     if GAUSSIAN:
         turn = _uniform(_key(angle_key, s)[:, None], f[None, :], dtype)
@@ -186,7 +186,7 @@ def _reconstruct(
     source, A_model, X_model, W, b_at, c, holder, past, now, n, n_features, j, dtype: tl.constexpr, HP: tl.constexpr,
     FP: tl.constexpr, T: tl.constexpr, B: tl.constexpr, OR: tl.constexpr, GAUSSIAN: tl.constexpr,
 ):  # fmt: skip
-    """Draw the hidden units of every vector from its activations, and from them new vectors, with their activations."""
+    """Draw the hidden units of every vector, then new vectors from them, and store those with their activations."""
     zero = tl.full([], 0, tl.int32)
     hidden_key, input_key, angle_key = _key(past, zero + _HIDDEN), _key(now, zero + _INPUT), _key(now, zero + _ANGLE)
     for start in range(0, n, T):
@@ -213,7 +213,7 @@ def _reconstruct(
 
 @triton.jit
 def _hidden(a, pool, on, OR: tl.constexpr):
-    """Return p(h = 1 | X, y) of the vectors of a tile."""
+    """Return p(h = 1 | X, y) for the vectors of a tile."""
     g = tl.exp(_value(a, OR) - pool[None, :]) * on[None, :]
     return g + (1.0 - g) * _sigmoid(a) if OR else g
 
@@ -227,9 +227,9 @@ def train_epoch(
     OR: tl.constexpr, HARD: tl.constexpr, DISCRIMINATIVE: tl.constexpr, GENERATIVE: tl.constexpr,
     GAUSSIAN: tl.constexpr,
 ):  # fmt: skip
-    """Train each active model on the sets of its order, one set a step.
+    """Train each active model on the sets of its order, one set per step.
 
-    Long, because what is loaded and drawn stays in registers from one part of a step to the next.
+    One long function, because what is loaded and drawn stays in registers from one part of a step to the next.
     """
     program = tl.program_id(0)
     m = tl.load(active + program).to(tl.int64)
@@ -257,7 +257,7 @@ def train_epoch(
         label, weight = tl.load(labels + number), tl.load(weights + number)
         is_label = y == label
 
-        # Activations of the vectors; the first of equal ones wins.
+        # Activations of the vectors; the first one wins in case of ties.
         best, winner = tl.full([HP], float("-inf"), dtype), tl.zeros([HP], tl.int32)
         for begin in range(0, n, T):
             s = begin + t_
@@ -275,7 +275,7 @@ def train_epoch(
             soft_pool = _soft_pool(A, n, j, dtype, HP, T, OR)
         pool = _value(best, OR) if HARD else soft_pool
 
-        # The posterior and its derivative by the pool.
+        # The posterior and its derivative with respect to the pool.
         logits, o = _logits(pool, U, d, in_j, in_y)
         log_p = _log_posterior(logits)
         loss -= weight * tl.sum(tl.where(is_label, log_p, 0.0), axis=0)
@@ -310,7 +310,7 @@ def train_epoch(
                     draw = _uniform(_key(_key(now, zero + _HOLDER), zero), j, dtype)
                     holder = _draw_holder(A_model, n, j, model_pool, on_model, draw, HP, T, OR)
 
-        # By how much each vector moves each unit, kept in place of the activations.
+        # The coefficient of each vector in the step of each unit replaces its activation.
         pull = generative_rate * weight
         if GENERATIVE or not HARD:
             for begin in range(0, n, T):
@@ -341,7 +341,7 @@ def train_epoch(
             c -= moved
         tl.debug_barrier()
 
-        # The step.
+        # Update W and b, then U and d.
         for first in range(0, FP, B):
             f = first + tl.arange(0, B)
             W_at = W + f[:, None] * HP + j[None, :]
@@ -388,7 +388,7 @@ def score_sets(
     HP: tl.constexpr, FP: tl.constexpr, CP: tl.constexpr, T: tl.constexpr, B: tl.constexpr, OR: tl.constexpr,
     HARD: tl.constexpr,
 ):  # fmt: skip
-    """Add up, for each active model, the weighted losses and errors of the sets of its list."""
+    """Sum the weighted losses and errors over the sets of each active model's list."""
     program = tl.program_id(0)
     m = tl.load(active + program).to(tl.int64)
     j, y, t_ = tl.arange(0, HP), tl.arange(0, CP), tl.arange(0, T)

@@ -1,6 +1,6 @@
-"""One model on a device: the sets of a mini-batch packed one after the other, dense or sparse, every variant.
+"""One model on a device: every variant, on mini-batches of packed sets, dense or sparse.
 
-The functions mirror ``pooling``, ``energy``, ``gibbs`` and ``max_out``; W is held transposed, a row a feature.
+The functions mirror ``pooling``, ``energy``, ``gibbs`` and ``max_out``; W is stored transposed, one row per feature.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from setrbm.engines.gpu.store import Batch, DenseRows, Store
 from setrbm.engines.protocol import LARGEST, Model, Spec
 
 NOBODY = -1
-# So many numbers are held at once when sets are scored.
+# Sets are scored with at most this many activations in memory.
 SCORED_AT_ONCE = 2**26
 
 
@@ -37,7 +37,7 @@ class Letters:
     @staticmethod
     def of(params: Params, dtype: Any, device: Any) -> Letters:
         """Copy parameters to a device."""
-        # Kernels take rows to stand one after the other, whatever the order of the arrays given.
+        # The kernels need contiguous rows.
         W, *others = (torch.tensor(array, dtype=dtype, device=device).contiguous() for array in params.arrays())
         return Letters(W.T.contiguous(), *others)
 
@@ -46,7 +46,7 @@ class Letters:
         return self.Wt, self.U, self.b, self.c, self.d
 
     def copy(self) -> Letters:
-        """Return a copy that shares nothing."""
+        """Return a deep copy."""
         return Letters(*(tensor.clone() for tensor in self.tensors()))
 
     def params(self) -> Params:
@@ -64,13 +64,13 @@ class Letters:
         return Letters(*(torch.zeros_like(tensor) for tensor in self.tensors()))
 
     def in_bounds(self) -> torch.Tensor:
-        """Return whether every value is a number of at most ``LARGEST``, as a tensor."""
+        """Return whether every absolute value is at most ``LARGEST``, as a tensor."""
         return torch.stack([(tensor.abs() <= LARGEST).all() for tensor in self.tensors()]).all()
 
 
 @dataclass
 class Hidden:
-    """A sample of the hidden units: who holds each unit of each set, and which are on in each vector."""
+    """A sample of the hidden units: the vector that holds each unit of a set, and the units that are on per vector."""
 
     holder: torch.Tensor
     h: torch.Tensor
@@ -83,7 +83,7 @@ def activations(rows: Any, p: Letters) -> torch.Tensor:
 
 
 def soft_pool(v: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the log-sum-exp of each set and the share of each vector in it."""
+    """Return the log-sum-exp of each set and the softmax of each vector within its set."""
     peak = batch.over_sets(v, "max")
     scaled = torch.exp(v - peak[batch.set_of])
     total = batch.over_sets(scaled, "sum")
@@ -91,7 +91,7 @@ def soft_pool(v: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Tensor
 
 
 def first_largest(v: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the largest value of each set and whether a vector is the first to have it."""
+    """Return the largest value of each set, and for each vector whether it is the first to have it."""
     peak = batch.over_sets(v, "max")
     places = torch.arange(len(v), device=v.device, dtype=v.dtype)[:, None]
     candidates = torch.where(v == peak[batch.set_of], places, float(len(v)))
@@ -99,7 +99,7 @@ def first_largest(v: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Te
 
 
 def set_pool(a: torch.Tensor, batch: Batch, spec: Spec) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the pooled activations and their derivative by each activation."""
+    """Return the pooled activations and their derivatives with respect to the activations."""
     if spec.pooling == "soft":
         pool, slope = soft_pool(a if spec.constraint == "xor" else logsigmoid(a), batch)
     else:
@@ -116,24 +116,24 @@ def free_energies(pool: torch.Tensor, p: Letters) -> torch.Tensor:
 
 
 def pool_gradient(pool: torch.Tensor, p: Letters, delta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Carry a derivative by the logits back to the pool and to U."""
+    """Propagate the derivatives with respect to the logits back to the pool and to U."""
     parts = [delta[:, [y]] * torch.sigmoid(pool + p.U[:, y]) for y in range(len(p.d))]
     return torch.stack(parts).sum(0), torch.stack([part.sum(0) for part in parts], dim=1)
 
 
 def forward(batch: Batch, p: Letters, spec: Spec) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the pooled activations (of a max-out model: those of the vector that judges) and the free energies."""
+    """Return the pooled activations (for max-out: of the deciding vector) and the free energies."""
     a = activations(batch.rows, p)
     if spec.unit == "set":
         pool, _ = set_pool(a, batch, spec)
         return pool, free_energies(pool, p)
     logits = unit_logits(a, p, spec)
-    judge = judges(logits, batch)
-    return a[judge], -logits[judge]
+    decider = deciding_vectors(logits, batch)
+    return a[decider], -logits[decider]
 
 
 def unit_logits(a: torch.Tensor, p: Letters, spec: Spec) -> torch.Tensor:
-    """Return the logits of vectors of a max-out model."""
+    """Return the logits of the vectors in a max-out model."""
     if spec.unit == "rbm":
         return -free_energies(a, p)
     if spec.unit == "mlp":
@@ -141,14 +141,14 @@ def unit_logits(a: torch.Tensor, p: Letters, spec: Spec) -> torch.Tensor:
     return torch.cat([torch.zeros_like(a), a], dim=1)
 
 
-def judges(logits: torch.Tensor, batch: Batch) -> torch.Tensor:
-    """Return for each set the vector with the highest response, the first of equal ones."""
+def deciding_vectors(logits: torch.Tensor, batch: Batch) -> torch.Tensor:
+    """Return the vector of each set with the highest response; the first one in case of ties."""
     _, first = first_largest(logits[:, 1:] - logits[:, :1], batch)
     return torch.nonzero(first[:, 0])[:, 0]
 
 
 def posterior_step(logits: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return each set's loss and the derivative of the weighted losses by the logits."""
+    """Return each set's loss and the derivatives of the weighted losses with respect to the logits."""
     log_p = torch.log_softmax(logits, dim=1)
     labels = batch.labels[:, None]
     delta = torch.exp(log_p).scatter_add(1, labels, -torch.ones_like(log_p[:, :1]))
@@ -170,23 +170,23 @@ def discriminative(batch: Batch, p: Letters, spec: Spec) -> tuple[torch.Tensor, 
 
 def _max_out(a: torch.Tensor, batch: Batch, p: Letters, spec: Spec) -> tuple[torch.Tensor, Letters]:
     logits = unit_logits(a, p, spec)
-    judge = judges(logits, batch)
-    loss, delta = posterior_step(logits[judge], batch)
+    decider = deciding_vectors(logits, batch)
+    loss, delta = posterior_step(logits[decider], batch)
     d_U, d_d = torch.zeros_like(p.U), torch.zeros_like(p.d)
     if spec.unit == "rbm":
-        d_judge, d_U = pool_gradient(a[judge], p, delta)
+        d_decider, d_U = pool_gradient(a[decider], p, delta)
         d_d = delta.sum(0)
     elif spec.unit == "mlp":
-        on = torch.sigmoid(a[judge])
-        d_judge, d_U, d_d = on * (1.0 - on) * (delta @ p.U.T), on.T @ delta, delta.sum(0)
+        on = torch.sigmoid(a[decider])
+        d_decider, d_U, d_d = on * (1.0 - on) * (delta @ p.U.T), on.T @ delta, delta.sum(0)
     else:
-        d_judge = delta[:, 1:]
-    d_a = torch.zeros_like(a).index_copy(0, judge, d_judge)
-    return loss, Letters(batch.rows.transposed_times(d_a), d_U, torch.zeros_like(p.b), d_judge.sum(0), d_d)
+        d_decider = delta[:, 1:]
+    d_a = torch.zeros_like(a).index_copy(0, decider, d_decider)
+    return loss, Letters(batch.rows.transposed_times(d_a), d_U, torch.zeros_like(p.b), d_decider.sum(0), d_d)
 
 
-class Chain:
-    """The numbers a batch of sets needs for its Gibbs chains, as ``draws.ChainDraws`` gives them."""
+class BatchDraws:
+    """The random numbers for the Gibbs chains of a batch of sets, the same as from ``draws.ChainDraws``."""
 
     def __init__(self, seed: int, epoch: int, batch: Batch, dtype: Any) -> None:
         self.seed, self.epoch, self.batch, self.dtype = seed, epoch, batch, dtype
@@ -206,7 +206,7 @@ class Chain:
         return torch_draws.uniform(self._vector_keys(step, stage), n_units).to(self.dtype)
 
     def normal_per_vector(self, step: int, n_units: int) -> torch.Tensor:
-        """Return the normal numbers of Gaussian inputs, of shape (n_vectors, n_units)."""
+        """Return the normal numbers for Gaussian inputs, of shape (n_vectors, n_units)."""
         radius, angle = self._vector_keys(step, draws.INPUT), self._vector_keys(step, draws.INPUT_ANGLE)
         return torch_draws.normal(radius, angle, n_units, self.dtype)
 
@@ -221,12 +221,12 @@ def hidden_probabilities(
 
 
 def sample_hidden(
-    a: torch.Tensor, labels: torch.Tensor, batch: Batch, p: Letters, spec: Spec, chain: Chain, step: int
+    a: torch.Tensor, labels: torch.Tensor, batch: Batch, p: Letters, spec: Spec, chain: BatchDraws, step: int
 ) -> Hidden:
-    """Draw g given X and y, then for or h given g and X."""
+    """Draw g given X and y; under "or", then h given g and X."""
     _, g = hidden_probabilities(a, labels, batch, p, spec)
     u = chain.per_set(step, draws.HOLDER, g.shape[1])[batch.set_of]
-    # The running sum within each set, in float64: it is a difference of sums over the whole batch.
+    # The cumulative sum within each set, in float64: it is a difference of sums over the whole batch.
     total = torch.cumsum(g.double(), 0)
     before = torch.nn.functional.pad(total, (0, 0, 1, 0))[batch.ends[:-1]]
     nobody = float(2**52)
@@ -239,7 +239,9 @@ def sample_hidden(
     return Hidden(holder, h.to(a.dtype))
 
 
-def sample_visible(state: Hidden, p: Letters, spec: Spec, chain: Chain, step: int) -> tuple[DenseRows, torch.Tensor]:
+def sample_visible(
+    state: Hidden, p: Letters, spec: Spec, chain: BatchDraws, step: int
+) -> tuple[DenseRows, torch.Tensor]:
     """Draw the vectors and the labels given the hidden units."""
     mean = p.b + state.h @ p.Wt.T
     if spec.visible == "binary":
@@ -268,7 +270,7 @@ def statistics(rows: Any, a: torch.Tensor, labels: torch.Tensor, batch: Batch, p
 
 
 def contrastive_divergence(
-    batch: Batch, p: Letters, spec: Spec, chain: Chain, state: Hidden | None
+    batch: Batch, p: Letters, spec: Spec, chain: BatchDraws, state: Hidden | None
 ) -> tuple[Letters, Hidden]:
     """Return the contrastive-divergence gradient of -log p(X, y) and the chain's last hidden state."""
     a = activations(batch.rows, p)
@@ -305,14 +307,14 @@ class PackedModel:
         return float(torch.where(self.now.in_bounds(), mean, torch.inf))
 
     def _step(self, batch: Batch, epoch: int) -> torch.Tensor:
-        """Make one step down the mean gradient of a batch."""
+        """Take one step along the negative mean gradient of a batch."""
         p, n = self.now, len(batch.lengths)
         loss, gradient = discriminative(batch, p, self.spec)
         step = p.zeros()
         if self.spec.discriminative:
             step.add(self.model.learning_rate / n, gradient)
         if self.spec.generative:
-            chain = Chain(self.model.seed, epoch, batch, p.c.dtype)
+            chain = BatchDraws(self.model.seed, epoch, batch, p.c.dtype)
             gradient, state = contrastive_divergence(batch, p, self.spec, chain, self._state(batch))
             step.add(self.model.generative_learning_rate / n, gradient)
             if self.spec.persistent:
@@ -324,7 +326,7 @@ class PackedModel:
         return loss
 
     def _state(self, batch: Batch) -> Hidden | None:
-        """Return where the persistent chains of a batch stand, if all have begun."""
+        """Return the states of the persistent chains of a batch; None unless all have started."""
         if not self.spec.persistent or not all(n in self.chains for n in batch.numbers.tolist()):
             return None
         states = [self.chains[n] for n in batch.numbers.tolist()]
@@ -336,7 +338,7 @@ class PackedModel:
             self.chains[number] = Hidden(holder.clone(), h.clone())
 
     def score(self, store: Store, chosen: Integers) -> Floats:
-        """Return the weighted mean loss and error of some sets."""
+        """Return the weighted mean loss and mean error of some sets."""
         total = torch.zeros(2, dtype=self.now.c.dtype, device=self.device)
         for part in chunks(store, chosen, len(self.now.c)):
             batch = store.batch(torch.from_numpy(part).to(self.device), part)
@@ -349,6 +351,6 @@ class PackedModel:
 
 
 def chunks(store: Store, chosen: Integers, n_hidden: int) -> list[Integers]:
-    """Part sets so that the activations of each part fit the room for them."""
+    """Split sets into parts of at most ``SCORED_AT_ONCE`` activations."""
     filled = np.cumsum(store.host_sizes[chosen]) * n_hidden // SCORED_AT_ONCE
     return np.split(chosen, np.flatnonzero(np.diff(filled)) + 1)

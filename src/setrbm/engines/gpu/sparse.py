@@ -1,7 +1,7 @@
-"""One large model on sparse sets, in mini-batches: an epoch is dealt out once, then a step is four launches.
+"""One large model on sparse sets, in mini-batches: an epoch is prepared once, then a step is four launches.
 
-The entries of a store are sorted by feature once. For an epoch they only need to be dealt to its batches, which keeps
-their order: then those of one feature in one batch stand together, and no step sorts anything.
+The entries of a store are sorted by feature once. For each epoch a stable sort by batch makes the entries of a feature
+in a batch contiguous, so that no step sorts anything.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from setrbm.engines.gpu.packed import PackedModel
 from setrbm.engines.gpu.store import HostStore, SparseRows, Store, ends_of, spans
 from setrbm.engines.protocol import Model, Spec
 
-# Entries that are worked on together, of a vector and of a feature.
-OF_A_VECTOR, OF_A_FEATURE = 16, 128
+# Entries of a vector, and of a feature, that a program loads at a time.
+VECTOR_ENTRIES, FEATURE_ENTRIES = 16, 128
 
 
 def fits(spec: Spec, model: Model, stores: Sequence[Store | HostStore]) -> bool:
-    """Return whether models can be trained this way on these sets."""
+    """Return whether the kernels can train models on these sets."""
     if not has_kernels(spec, model) or spec.generative:
         return False
     return all(_fits(spec, store) for store in stores)
@@ -35,7 +35,7 @@ def fits(spec: Spec, model: Model, stores: Sequence[Store | HostStore]) -> bool:
 
 def _fits(spec: Spec, store: Store | HostStore) -> bool:
     if isinstance(store, HostStore):
-        # Its pieces are made so that they have room.
+        # Its pieces are cut to fit.
         bags = store.sets.bags
         return bool(bags.is_sparse) and has_room(1, 1, bags.shape[1])
     return isinstance(store.rows, SparseRows) and has_room(store.n_sets, spec.batch_size, store.rows.n_features)
@@ -59,18 +59,18 @@ class _ByFeature:
 
 @dataclass(frozen=True)
 class _Epoch:
-    """An epoch's sets in their order, and the entries of each batch by feature.
+    """The sets of an epoch in order, and the entries of each batch by feature.
 
     Attributes
     ----------
     order, ends, rows : Tensor
-        The sets; where the vectors of each begin; the vectors.
+        The sets, the offsets of their vectors, and the vectors.
     starts : Tensor
-        Batch k's entries of feature f are ``starts[k * n_features + f]`` to the next.
+        The entries of feature f in batch k begin at ``starts[k * n_features + f]`` and end at the next start.
     places, values : Tensor
-        Of each entry: its vector, counted within its batch, and its value.
+        The vector of each entry, as an index within its batch, and its value.
     host_ends : ndarray
-        ``ends`` at the borders of the batches.
+        ``ends`` on the host.
     """
 
     order: torch.Tensor
@@ -82,8 +82,8 @@ class _Epoch:
     host_ends: Integers
 
 
-def _dealt(store: Store, entries: _ByFeature, order: Integers, size: int) -> _Epoch:
-    """Deal the entries of a store to the batches of an epoch."""
+def _prepared(store: Store, entries: _ByFeature, order: Integers, size: int) -> _Epoch:
+    """Sort the entries of a store by the batches of an epoch."""
     stored = cast(SparseRows, store.rows)
     device, n_features = store.labels.device, stored.n_features
     on_device = torch.from_numpy(order).to(device)
@@ -95,7 +95,7 @@ def _dealt(store: Store, entries: _ByFeature, order: Integers, size: int) -> _Ep
     batches = torch.arange(len(order), device=device) // size
     batch_of = torch.repeat_interleave(batches, lengths, output_size=n_rows)
     n_all = len(stored.starts) - 1
-    # Vectors that are not in the order belong to a batch behind the last.
+    # Vectors that are not in the order go to an extra batch after the last one.
     key = torch.full((n_all,), n_batches, dtype=torch.int16 if n_batches < 2**15 else torch.int32, device=device)
     key[rows] = batch_of.to(key.dtype)
     place = torch.zeros(n_all, dtype=torch.int32, device=device)
@@ -110,7 +110,7 @@ def _dealt(store: Store, entries: _ByFeature, order: Integers, size: int) -> _Ep
 
 
 class SparseModel(PackedModel):
-    """One model under training, its discriminative steps by the kernels."""
+    """One model under training, with kernels for discriminative steps."""
 
     _entries: tuple[Store, _ByFeature] | None = None
 
@@ -118,15 +118,15 @@ class SparseModel(PackedModel):
         """Train on the sets in this order and return the mean loss."""
         if self._entries is None or self._entries[0] is not store:
             self._entries = (store, _ByFeature.of(cast(SparseRows, store.rows)))
-        dealt = _dealt(store, self._entries[1], order, self.spec.batch_size)
+        prepared = _prepared(store, self._entries[1], order, self.spec.batch_size)
         losses = torch.empty(len(order), dtype=self.now.c.dtype, device=self.device)
-        repeat(self._launches(store, dealt, losses), -(-len(order) // self.spec.batch_size), self.device)
-        weights = store.weights[dealt.order]
+        repeat(self._launches(store, prepared, losses), -(-len(order) // self.spec.batch_size), self.device)
+        weights = store.weights[prepared.order]
         mean = (losses * weights).sum() / weights.sum()
         return float(torch.where(self.now.in_bounds(), mean, torch.inf))
 
     def _launches(self, store: Store, epoch: _Epoch, losses: torch.Tensor) -> Callable[[], None]:
-        """Return what does the next step of an epoch, always by the same launches."""
+        """Return a function that takes the next step of an epoch, always with the same launches."""
         from setrbm.engines.gpu import sparse_kernels as kernels
 
         stored = cast(SparseRows, store.rows)
@@ -146,7 +146,7 @@ class SparseModel(PackedModel):
         def work() -> None:
             kernels.vector_activations[(most_rows,)](
                 *batch, epoch.ends, p.Wt, p.c, stored.values, stored.columns, stored.starts, epoch.rows, A, n_hidden,
-                HP=HP, E=OF_A_VECTOR, num_warps=4,
+                HP=HP, E=VECTOR_ENTRIES, num_warps=4,
             )  # fmt: skip
             kernels.set_steps[(most_sets,)](
                 *batch, rates, A, epoch.ends, store.labels, store.weights, epoch.order, p.U, p.d, parts, deltas, losses,
@@ -154,7 +154,7 @@ class SparseModel(PackedModel):
             )  # fmt: skip
             kernels.feature_steps[(n_features,)](
                 step, n_features, rates, p.Wt, A, epoch.starts, epoch.places, epoch.values, n_hidden,
-                HP=HP, E=OF_A_FEATURE, num_warps=4,
+                HP=HP, E=FEATURE_ENTRIES, num_warps=4,
             )  # fmt: skip
             kernels.outer_steps[(n_classes + 1,)](
                 *batch, rates, p.U, p.c, p.d, parts, deltas, n_hidden, n_classes, HP=HP, CP=CP, T=TILE, num_warps=4

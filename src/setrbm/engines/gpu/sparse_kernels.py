@@ -1,8 +1,8 @@
-"""Triton kernels for one large model on sparse sets: four launches a mini-batch, nothing written in between but sums.
+"""Triton kernels for one large model on sparse sets: four launches per mini-batch.
 
-W is held transposed, a row a feature, as in ``packed``. No two programs write to one place, and every sum is made in
-one order, so that the same choices give the same bits. Which batch it is, the kernels read from ``step``; numbers that
-are not whole come in tensors, because Triton takes those of Python as float32.
+W is stored transposed, one row per feature, as in ``packed``. No two programs write to the same address, and every sum
+has a fixed order, so that results are reproducible bit by bit. The kernels read the number of the batch from ``step``.
+Floating-point arguments are passed as tensors, because Triton converts Python floats to float32.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from setrbm.engines.gpu.many_kernels import _log_posterior, _logits, _sigmoid, _
 
 @triton.jit
 def _sets_of(step, size, n_sets):
-    """Return the first set of a batch and how many it has."""
+    """Return the first set of a batch and the number of its sets."""
     first = tl.load(step) * size
     return first, tl.minimum(size, n_sets - first)
 
@@ -24,7 +24,7 @@ def _sets_of(step, size, n_sets):
 def vector_activations(
     step, size, n_sets, ends, Wt, c, values, columns, starts, rows, A, n_hidden, HP: tl.constexpr, E: tl.constexpr
 ):  # fmt: skip
-    """Write c + W x of each vector of a batch; E entries at a time."""
+    """Store c + W x for each vector of a batch; E entries at a time."""
     first_set, n_own = _sets_of(step, size, n_sets)
     from_row = tl.load(ends + first_set)
     p = tl.program_id(0)
@@ -50,9 +50,9 @@ def set_steps(
     step, size, n_sets, rates, A_all, ends, labels, weights, chosen, U, d, parts, deltas, losses, n_hidden, n_classes,
     HP: tl.constexpr, CP: tl.constexpr, T: tl.constexpr, OR: tl.constexpr, HARD: tl.constexpr,
 ):  # fmt: skip
-    """Pool each set of a batch, and write by how much its vectors move W in place of their activations.
+    """Pool each set of a batch, and replace the activations of its vectors by their coefficients in the step of W.
 
-    What the set moves each column of U by, and behind them c, goes to ``parts``; what it moves d by, to ``deltas``.
+    The steps of the columns of U, followed by that of c, go to ``parts``; the step of d goes to ``deltas``.
     """
     first_set, n_own = _sets_of(step, size, n_sets)
     k = tl.program_id(0)
@@ -112,7 +112,7 @@ def set_steps(
 def feature_steps(
     step, n_features, rates, Wt, A, all_starts, places, values, n_hidden, HP: tl.constexpr, E: tl.constexpr
 ):  # fmt: skip
-    """Move the row of W of each feature by the vectors of the batch that have it."""
+    """Update the row of W of each feature from the vectors of the batch that have it."""
     f = tl.program_id(0)
     starts = all_starts + tl.load(step).to(tl.int64) * n_features
     j = tl.arange(0, HP)
@@ -136,22 +136,22 @@ def outer_steps(
     step, size, n_sets, rates, U, c, d, parts, deltas, n_hidden, n_classes,
     HP: tl.constexpr, CP: tl.constexpr, T: tl.constexpr,
 ):  # fmt: skip
-    """Move U and d (one program a class) and c (the last program) by what the sets of a batch told."""
+    """Update U and d (one program per class) and c (the last program) with the steps of all sets of a batch."""
     _, n = _sets_of(step, size, n_sets)
     y = tl.program_id(0)
     j = tl.arange(0, HP)
     in_j = j < n_hidden
     source = parts + tl.where(y < n_classes, y, CP) * HP
     total = tl.zeros([HP], U.dtype.element_ty)
-    told = tl.zeros([T], U.dtype.element_ty)
+    d_step = tl.zeros([T], U.dtype.element_ty)
     for begin in range(0, n, T):
         k = begin + tl.arange(0, T)
         at = source + k.to(tl.int64)[:, None] * (CP + 1) * HP + j[None, :]
         total += tl.sum(tl.load(at, mask=(k < n)[:, None], other=0.0), axis=0)
-        told += tl.load(deltas + k * CP + tl.minimum(y, CP - 1), mask=k < n, other=0.0)
+        d_step += tl.load(deltas + k * CP + tl.minimum(y, CP - 1), mask=k < n, other=0.0)
     if y < n_classes:
         at = U + j * n_classes + y
         tl.store(at, tl.load(at, mask=in_j, other=0.0) * tl.load(rates + 1) - total, mask=in_j)
-        tl.store(d + y, tl.load(d + y) - tl.sum(told, axis=0))
+        tl.store(d + y, tl.load(d + y) - tl.sum(d_step, axis=0))
     else:
         tl.store(c + j, tl.load(c + j, mask=in_j, other=0.0) - total, mask=in_j)

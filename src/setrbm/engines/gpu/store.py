@@ -1,4 +1,4 @@
-"""Sets on a device: one flat matrix, dense or sparse, with offsets, labels and weights; and batches taken from it."""
+"""Sets on a device: one flat matrix, dense or sparse, with offsets, labels and weights; and batches of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from setrbm.engines.protocol import LabelledSets
 
 @dataclass(frozen=True)
 class DenseRows:
-    """Vectors with every value."""
+    """Dense vectors."""
 
     X: torch.Tensor
 
@@ -36,13 +36,13 @@ class DenseRows:
         return self.X.T @ right
 
     def dense(self) -> torch.Tensor:
-        """Return the vectors with every value."""
+        """Return the vectors as a dense matrix."""
         return self.X
 
 
 @dataclass(frozen=True)
 class SparseRows:
-    """Vectors without their zeros: row r holds entries ``starts[r]:starts[r + 1]``."""
+    """Sparse vectors: row r has the entries ``starts[r]:starts[r + 1]``."""
 
     values: torch.Tensor
     columns: torch.Tensor
@@ -50,20 +50,20 @@ class SparseRows:
     n_features: int
 
     def take(self, rows: torch.Tensor, n_entries: int) -> SparseRows:
-        """Return some of the vectors, which hold so many entries."""
+        """Return some of the vectors, which have ``n_entries`` entries."""
         lengths = self.starts[rows + 1] - self.starts[rows]
         starts = ends_of(lengths)
         entries = spans(self.starts[rows], lengths, starts, n_entries)
         return SparseRows(self.values[entries], self.columns[entries], starts, self.n_features)
 
     def times(self, right: torch.Tensor) -> torch.Tensor:
-        """Return X @ right: for each vector the weighted sum of rows, with nothing written in between."""
+        """Return X @ right: for each vector a weighted sum of rows, without intermediate arrays."""
         return torch.nn.functional.embedding_bag(
             self.columns, right, self.starts, mode="sum", per_sample_weights=self.values, include_last_offset=True
         )
 
     def transposed_times(self, right: torch.Tensor) -> torch.Tensor:
-        """Return X.T @ right: entries are sorted by column first, so that every sum is made in one order."""
+        """Return X.T @ right: entries are sorted by column first, so that sums are reproducible."""
         columns, order = torch.sort(self.columns, stable=True)
         lengths = self.starts[1:] - self.starts[:-1]
         rows = torch.repeat_interleave(torch.arange(len(lengths), device=right.device), lengths, output_size=len(order))
@@ -78,7 +78,7 @@ class SparseRows:
         )
 
     def dense(self) -> torch.Tensor:
-        """Return the vectors with every value."""
+        """Return the vectors as a dense matrix."""
         lengths = self.starts[1:] - self.starts[:-1]
         rows = torch.repeat_interleave(torch.arange(len(lengths), device=self.values.device), lengths)
         X = torch.zeros((len(lengths), self.n_features), dtype=self.values.dtype, device=self.values.device)
@@ -90,12 +90,12 @@ Rows = DenseRows | SparseRows
 
 
 def ends_of(lengths: torch.Tensor) -> torch.Tensor:
-    """Return the offsets of parts of these lengths, one more than there are parts."""
+    """Return the offsets of parts of these lengths; one more than there are parts."""
     return torch.nn.functional.pad(torch.cumsum(lengths, 0), (1, 0))
 
 
 def spans(starts: torch.Tensor, lengths: torch.Tensor, ends: torch.Tensor, total: int) -> torch.Tensor:
-    """Return the numbers of all spans ``start:start + length``, one span after the other, ``total`` in all."""
+    """Return the concatenated ranges ``start:start + length``, ``total`` numbers in all."""
     return torch.arange(total, device=starts.device) + torch.repeat_interleave(
         starts - ends[:-1], lengths, output_size=total
     )
@@ -109,11 +109,11 @@ class Store:
     ----------
     rows : DenseRows or SparseRows
     offsets, labels, numbers : Tensor
-        ``numbers`` are the sets' numbers in the whole stream.
+        ``numbers`` are the indices of the sets in the whole stream.
     weights : Tensor
     host_weights, host_sizes, host_entries : ndarray
-        Weight, vectors and entries of each set, for what is reckoned on the host: asking the device would make both
-        wait.
+        Weight, number of vectors and number of entries of each set, for computations on the host: reading them from
+        the device would make both wait.
     """
 
     rows: Rows
@@ -127,11 +127,11 @@ class Store:
 
     @property
     def n_sets(self) -> int:
-        """How many sets there are."""
+        """The number of sets."""
         return len(self.labels)
 
     def batch(self, chosen: torch.Tensor, on_host: Integers) -> Batch:
-        """Return some of the sets, named on the device and on the host, their vectors one after the other."""
+        """Return some of the sets; their indices are given on the device and on the host."""
         n_rows, n_entries = int(self.host_sizes[on_host].sum()), int(self.host_entries[on_host].sum())
         lengths = self.offsets[chosen + 1] - self.offsets[chosen]
         ends = ends_of(lengths)
@@ -144,7 +144,7 @@ class Store:
 
 @dataclass(frozen=True)
 class Batch:
-    """Some sets, packed: set k holds the vectors ``ends[k]:ends[k + 1]``."""
+    """Packed sets: set k has the vectors ``ends[k]:ends[k + 1]``."""
 
     rows: Rows
     lengths: torch.Tensor
@@ -156,39 +156,39 @@ class Batch:
 
     @property
     def within(self) -> torch.Tensor:
-        """The number of each vector within its set."""
+        """The index of each vector within its set."""
         return torch.arange(len(self.set_of), device=self.set_of.device) - self.ends[self.set_of]
 
     def over_sets(self, values: torch.Tensor, how: str) -> torch.Tensor:
-        """Reduce a value of each vector ("max", "min" or "sum") to one of each set."""
+        """Reduce one value per vector to one per set, by "max", "min" or "sum"."""
         return torch.segment_reduce(values.contiguous(), how, lengths=self.lengths, axis=0, unsafe=True)
 
 
 def place(sets: LabelledSets, dtype: Any, device: Any, numbers: Integers | None = None) -> Store:
-    """Copy labelled sets to a device, beside what it is doing; ``numbers`` are theirs in the whole stream."""
-    with _beside(device):
+    """Copy labelled sets to a device while it works; ``numbers`` are their indices in the whole stream."""
+    with _copy_stream(device):
         return _placed(sets, dtype, device, np.arange(len(sets.y)) + sets.first if numbers is None else numbers)
 
 
 @contextmanager
-def _beside(device: Any) -> Iterator[None]:
-    """Let copies wait for nothing but each other."""
+def _copy_stream(device: Any) -> Iterator[None]:
+    """Copy on a stream of its own: copies do not wait for training."""
     if torch.device(device).type != "cuda":
         yield
         return
     stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
     with torch.cuda.stream(stream):
         yield
-    # What is copied may be used at once; and it is let go of only after it was used, since every run waits for its end.
+    # The copies may be used at once. They are freed only after their last use, since every run waits for its end.
     stream.synchronize()
 
 
 def _placed(sets: LabelledSets, dtype: Any, device: Any, numbers: Integers) -> Store:
     def tensor(array: Any, kind: Any) -> torch.Tensor:
-        # Torch warns of arrays it could write to by mistake, such as those of a mapped file.
+        # Torch warns about read-only arrays, such as those of a mapped file.
         array = np.require(array, requirements=["C", "W"])
         whole = torch.from_numpy(array)
-        # The narrower of the two kinds travels.
+        # Copy the narrower of the two types.
         return (whole.to(device) if whole.dtype.itemsize < kind.itemsize else whole.to(kind)).to(device, kind)
 
     bags = sets.bags
@@ -212,21 +212,21 @@ def _placed(sets: LabelledSets, dtype: Any, device: Any, numbers: Integers) -> S
 
 
 def entries_of(sets: LabelledSets) -> Integers:
-    """Return how many values each set holds."""
+    """Return the number of stored values of each set."""
     bags = sets.bags
     return np.diff(bags.X.indptr[bags.offsets] if bags.is_sparse else bags.offsets * bags.shape[1])
 
 
 @dataclass(frozen=True)
 class HostStore:
-    """Labelled sets that do not fit the device: they wait on the host, and are copied in pieces, one ahead.
+    """Labelled sets that do not fit on the device: they are copied in pieces, each while the one before it is in use.
 
     Attributes
     ----------
     sets : LabelledSets
     dtype, device
     most_entries : int
-        So many values a piece may hold, unless one batch holds more.
+        A piece has at most this many values, unless a single batch has more.
     """
 
     sets: LabelledSets
@@ -235,7 +235,7 @@ class HostStore:
     most_entries: int
 
     def pieces(self, order: Integers, batch_size: int) -> Iterator[Store]:
-        """Return the sets of an order in pieces of whole batches."""
+        """Yield the sets of an order in pieces of whole batches."""
         of_batch = np.bincount(np.arange(len(order)) // batch_size, entries_of(self.sets)[order]).tolist()
         most_batches = max(limits.MOST_PLACES // self.sets.bags.shape[1] - 1, 1)
         borders, begin, held = [], 0, 0.0
@@ -252,7 +252,7 @@ class HostStore:
 
 
 def joined(stores: Sequence[Store], n_columns: int) -> tuple[Store, Integers]:
-    """Return dense stores as one, with zeros up to so many columns, and the number of the first set of each in it."""
+    """Join dense stores, zero-padded to ``n_columns``, and return the index of the first set of each."""
     firsts = offsets_of([store.n_sets for store in stores])[:-1]
     rows = [store.rows.dense() for store in stores]
     rows = [torch.nn.functional.pad(X, (0, n_columns - X.shape[1])) for X in rows]

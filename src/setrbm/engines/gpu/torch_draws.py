@@ -1,4 +1,4 @@
-"""The numbers of ``setrbm.draws`` on torch's devices: the same bits, in signed integers that wrap."""
+"""The random numbers of ``setrbm.draws`` on torch's devices: the same bits, from signed integers that wrap."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _signed(value: int) -> int:
 
 
 def _shifted(z: torch.Tensor, n: int) -> torch.Tensor:
-    """Shift right and fill with zeros, as unsigned integers do."""
+    """Shift right and fill with zeros, as for unsigned integers."""
     return (z >> n) & ((1 << (64 - n)) - 1)
 
 
@@ -29,7 +29,7 @@ def _mix64(z: torch.Tensor) -> torch.Tensor:
 
 
 def _mix32(z: torch.Tensor) -> torch.Tensor:
-    """Scatter the bits of 32-bit integers held in 64 bits."""
+    """Mix the bits of 32-bit integers that are stored in 64 bits."""
     z = ((z ^ (z >> 16)) * draws.MIX32_A) & _LOW32
     z = ((z ^ (z >> 15)) * draws.MIX32_B) & _LOW32
     return z ^ (z >> 16)
@@ -46,7 +46,7 @@ def keys(seed: int, *fields: Any, device: Any) -> torch.Tensor:
 
 
 def uniform(key: torch.Tensor, n_units: int) -> torch.Tensor:
-    """Return numbers in (0, 1) in float32, of shape (n_keys, n_units)."""
+    """Return uniform numbers in (0, 1) in float32, of shape (n_keys, n_units)."""
     units = torch.arange(n_units, dtype=torch.int64, device=key.device) * draws.GOLDEN32
     low, high = key & _LOW32, _shifted(key, 32)
     bits = _mix32(_mix32((units[None, :] + low[:, None]) & _LOW32) ^ high[:, None])
