@@ -9,6 +9,9 @@ Without Elephant in the data folder, random sets of its shape take its place. Ep
 that all rounds take minutes. Columns: ``seconds`` is the time of the six cells, ``startup_seconds`` what came before
 (for processes: importing torch and opening the device, in parallel), ``digest`` stands for everything learned.
 ``--tiny`` tries the script without a GPU, on torch's CPU build and Triton's interpreter, with one thread.
+
+``results/gpu_tasks.csv`` was measured on an H200 while each session still had a CUDA stream of its own. Sessions now
+share the default stream of their process, so that threads overlap less than they did there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Compile the kernels of the GPU engine as for a GPU, on a machine that has none; run by test_gpu.py in a process
-of its own, where kernels are not interpreted.
+"""Compile the kernels of the GPU engine for a GPU, on a machine without one.
 
-Training runs as ever, but for the launches: each is only compiled, down to the GPU's own code.
+Run by test_gpu.py in a process of its own, where kernels are not interpreted. Training runs as usual, except that
+kernels are only compiled, down to machine code, and not launched.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""The engine for graphics processors, here on torch's CPU build: its kernels are interpreted, in float64."""
+"""The GPU engine: on a GPU where there is one, else on torch's CPU build with Triton's interpreter."""
 
 import ast
 import os
@@ -46,7 +46,7 @@ FLOAT32_TOLERANCE = 2e-5
 
 
 def train(engine, spec, models, sets, n_epochs=2):
-    """Train on each model's own sets; return losses, scores and parameters as one list of arrays."""
+    """Train each model on its own sets; return losses, scores and parameters as a list of arrays, and the session."""
     placed = {id(s): engine.place(s, spec) for s in sets}
     placed = [placed[id(s)] for s in sets]
     session = engine.begin(spec, models, 1)
@@ -73,7 +73,7 @@ def assert_same(spec, models, sets, n_epochs=2):
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 def test_models_side_by_side_equal_reference_over_whole_training_runs(constraint, pooling, objective):
     spec = Spec(constraint, pooling, **GENERATIVE[objective])
-    # Own sets, own orders, own rates; two models share theirs.
+    # Models with their own sets, orders and learning rates; two of them share sets.
     first, second = make_sets(0), make_sets(1, first=40)
     models = [*make_models(1), make_models(2)[0]]
     session = assert_same(spec, models, [first, second, first])
@@ -83,7 +83,7 @@ def test_models_side_by_side_equal_reference_over_whole_training_runs(constraint
 @pytest.mark.parametrize("objective", ["discriminative", "hybrid"])
 @pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
-def test_float32_differs_by_rounding_and_twice_gives_the_same_bits(constraint, pooling, objective):
+def test_float32_differs_by_rounding_and_is_reproducible(constraint, pooling, objective):
     single = Spec(constraint, pooling, dtype="float32", **GENERATIVE[objective])
     models, sets = make_models(1), [make_sets(0), make_sets(1, first=40)]
     rounded = [replace(model, params=model.params.astype(np.float32)) for model in models]
@@ -96,7 +96,7 @@ def test_float32_differs_by_rounding_and_twice_gives_the_same_bits(constraint, p
 
 
 def test_kernels_compile_for_a_gpu(tmp_path):
-    """The interpreter takes what the compiler refuses; all variants, single and double, dense and sparse."""
+    """The interpreter accepts code that the compiler rejects. All variants, dtypes, dense and sparse."""
     script = Path(__file__).with_name("compile_kernels.py")
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     ran = subprocess.run(
@@ -111,8 +111,8 @@ def test_kernels_compile_for_a_gpu(tmp_path):
     }  # fmt: skip
 
 
-@pytest.mark.skipif(not HAS_CUDA, reason="no graphics processor is here, and Triton's interpreter takes no threads")
-def test_sessions_in_threads_give_what_they_give_one_by_one():
+@pytest.mark.skipif(not HAS_CUDA, reason="needs a GPU: Triton's interpreter is not thread-safe")
+def test_sessions_in_threads_give_the_same_as_one_by_one():
     def work(seed):
         sets = make_sets(seed)
         return train(gpu.ENGINE, Spec("or", "soft", **GENERATIVE["hybrid"]), make_models(seed), [sets] * 2, 50)[0]
@@ -150,9 +150,9 @@ def test_one_sparse_model_by_kernels_equals_reference(constraint, pooling, batch
 
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_larger_problems_equal_the_cpu_engine(is_sparse, monkeypatch):
-    # Several tiles of vectors and of sets, blocks of features and entries; parameters as training starts with them, but
-    # for a unit that is equal for all vectors, of which the first wins.
-    monkeypatch.setattr(sparse_models, "OF_A_FEATURE", 16)
+    # Several tiles of vectors and sets, several blocks of features and entries. One hidden unit has the same activation
+    # for all vectors: the first one wins.
+    monkeypatch.setattr(sparse_models, "FEATURE_ENTRIES", 16)
     rng = np.random.default_rng(0)
     sizes = np.concatenate([[40, 3, 17, 16, 1, 33], np.full(20, 2)])
     X = (rng.random((sizes.sum(), 70)) < 0.4).astype(float)
@@ -171,7 +171,7 @@ def test_larger_problems_equal_the_cpu_engine(is_sparse, monkeypatch):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)
 
 
-def test_a_choice_over_folds_on_the_device_is_that_of_the_cpu(monkeypatch):
+def test_choosing_over_folds_equals_the_cpu_engine(monkeypatch):
     rng = np.random.default_rng(0)
     parts = [(make_sets(seed).bags, rng.permutation(np.arange(N_SETS) % 2), None) for seed in (0, 1)]
     monkeypatch.setattr(gpu, "ENGINE", ENGINE)
@@ -198,7 +198,7 @@ def test_max_out_units_equal_reference(unit, is_sparse):
     assert_same(Spec(unit=unit, batch_size=2), [Model(params, 3, 0.2, 0.0, 0.01)], [sets])
 
 
-def test_the_device_draws_the_same_numbers_to_the_bit():
+def test_random_numbers_on_the_device_are_bitwise_equal():
     fields, within = (3, 17, 2, draws.INPUT), np.array([0, 1, 999])
     for seed in (0, 1, 2**31 - 2):
         expected = draws.uniform(draws.keys(seed, *fields, within), 50)
@@ -206,7 +206,7 @@ def test_the_device_draws_the_same_numbers_to_the_bit():
         np.testing.assert_array_equal(torch_draws.uniform(key, 50).numpy(), expected)
 
 
-def test_prediction_equals_reference_however_sets_are_parted(monkeypatch):
+def test_prediction_equals_reference_however_sets_are_split(monkeypatch):
     sets, model = make_sets(0), make_models(1)[0]
     for most in (1, 2**26):
         monkeypatch.setattr(packed, "SCORED_AT_ONCE", most)
@@ -235,19 +235,19 @@ def test_predictions_have_the_dtype_of_the_sets(engine, dtype, monkeypatch):
             assert method(bags).dtype == expected, method
 
 
-def test_too_little_memory_parts_the_models_and_says_so(monkeypatch):
+def test_models_that_do_not_fit_in_memory_are_split_with_a_warning(monkeypatch):
     spec, models = Spec("or", "soft"), make_models(1) + make_models(2)
     sets = [make_sets(0)] * 4
     whole, _ = train(ENGINE, spec, models, sets)
     monkeypatch.setattr(many, "free_bytes", lambda device: 2 * 16 * 5 * 8 / many.SHARE)
-    with pytest.warns(DeviceMemoryWarning, match="4 models do not fit the memory of the device at once; .* in 2 parts"):
-        parted, _ = train(ENGINE, spec, models, sets)
-    for one, other in zip(whole, parted, strict=True):
+    with pytest.warns(DeviceMemoryWarning, match="4 models do not fit in the memory of the GPU at once; .* in 2 parts"):
+        split, _ = train(ENGINE, spec, models, sets)
+    for one, other in zip(whole, split, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
-def test_folds_that_do_not_fit_together_are_trained_in_halves_with_the_same_answers(monkeypatch):
-    """A device that holds the sets of one fold."""
+def test_folds_that_do_not_fit_together_are_trained_in_halves_with_the_same_results(monkeypatch):
+    """The device has room for the sets of one fold only."""
     on_device = []
 
     def place(*args, place=gpu.place):
@@ -277,7 +277,7 @@ def test_folds_that_do_not_fit_together_are_trained_in_halves_with_the_same_answ
 
 @pytest.mark.parametrize(("is_sparse", "objective"), [(True, "discriminative"), (True, "hybrid"), (False, "hybrid")])
 @pytest.mark.parametrize("batch_size", [1, 4])
-def test_sets_that_do_not_fit_are_copied_in_pieces_with_the_same_answers(is_sparse, objective, batch_size, monkeypatch):
+def test_sets_that_do_not_fit_are_copied_in_pieces_with_the_same_results(is_sparse, objective, batch_size, monkeypatch):
     spec = Spec("xor", "soft", batch_size=batch_size, **GENERATIVE[objective])
     models, sets = make_models(1)[:1], [make_sets(0, is_sparse, first=7)]
     seen = []
@@ -300,7 +300,7 @@ def test_sets_that_do_not_fit_are_copied_in_pieces_with_the_same_answers(is_spar
     np.testing.assert_allclose(energies, expected[1], rtol=0, atol=1e-12)
 
 
-def test_a_later_shard_that_does_not_fit_parts_the_models(monkeypatch):
+def test_models_are_trained_one_by_one_after_a_shard_that_does_not_fit(monkeypatch):
     spec, models = Spec("or", "soft"), make_models(1)
     first, second = make_sets(0), make_sets(1, first=N_SETS)
     results = []
@@ -322,7 +322,7 @@ def test_a_later_shard_that_does_not_fit_parts_the_models(monkeypatch):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)
 
 
-def test_a_piece_holds_no_more_than_it_may_but_always_one_batch():
+def test_a_piece_has_at_most_most_entries_but_at_least_one_batch():
     sets = make_sets(0)
     entries = gpu.entries_of(sets)
     order = draws.order(1, 0, np.arange(N_SETS))
@@ -336,8 +336,8 @@ def test_a_piece_holds_no_more_than_it_may_but_always_one_batch():
 
 
 @pytest.mark.parametrize("order", [np.arange(3, N_SETS), np.arange(N_SETS)])
-def test_a_recorded_epoch_is_the_epoch_step_by_step(order, monkeypatch):
-    """One set a step, and sets that are left out: what is done once too often would be seen."""
+def test_a_recorded_epoch_equals_one_step_by_step(order, monkeypatch):
+    """One set per step, and with sets left out: a step too many would change the result."""
     spec, model, sets = Spec("or", "soft"), make_models(1)[0], make_sets(0, True)
     results = []
     for worth in (2, 10**9):
@@ -400,14 +400,14 @@ def test_sessions_begun_and_dropped_repeatedly_give_the_same():
 
 @pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value encountered")
 @pytest.mark.parametrize("is_sparse", [False, True])
-def test_a_diverged_model_is_told_by_an_infinite_loss(is_sparse):
+def test_a_diverged_model_has_an_infinite_loss(is_sparse):
     spec = Spec(batch_size=2 if is_sparse else 1)
     session, sets = ENGINE.begin(spec, [Model(make_models(1)[0].params, 5, 1e30)], 1), make_sets(0, is_sparse)
     assert session.run([ENGINE.place(sets, spec)], [np.arange(N_SETS)], 0)[0] == np.inf
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value encountered")
-def test_diverged_models_have_an_infinite_loss_and_empty_orders_none():
+def test_the_loss_is_infinite_for_diverged_models_and_nan_for_empty_orders():
     models = [Model(make_models(1)[0].params, 5, 1e30), *make_models(2)]
     session, placed = ENGINE.begin(Spec(), models, 1), ENGINE.place(make_sets(0), Spec())
     losses = session.run([placed] * 3, [np.arange(N_SETS), np.empty(0, dtype=int), np.arange(3)], 0)
@@ -418,7 +418,7 @@ def test_diverged_models_have_an_infinite_loss_and_empty_orders_none():
 
 
 @pytest.mark.parametrize("most", [0, limits.MOST_HIDDEN])
-def test_remembered_parameters_stay_as_they_were(most, monkeypatch):
+def test_remembered_parameters_do_not_change(most, monkeypatch):
     monkeypatch.setattr(limits, "MOST_HIDDEN", most)
     models = make_models(0)
     session, placed = ENGINE.begin(Spec(), models, 1), ENGINE.place(make_sets(0), Spec())
@@ -433,15 +433,15 @@ def test_remembered_parameters_stay_as_they_were(most, monkeypatch):
     assert (best[0].W != now[0].W).any()
 
 
-@pytest.mark.skipif(HAS_CUDA, reason="a graphics processor is here")
-def test_without_a_graphics_processor_the_error_says_so():
+@pytest.mark.skipif(HAS_CUDA, reason="there is a GPU")
+def test_without_a_gpu_the_error_says_so():
     with pytest.raises(RuntimeError, match="needs a GPU that torch can use. Got none"):
         get_engine("gpu").begin(Spec(), make_models(0), 1)
 
 
 @pytest.mark.parametrize("spec", [Spec("xor", "soft"), Spec("or", "hard", generative=True)])
-def test_what_is_kept_from_epoch_to_epoch_is_of_the_present_sets(spec):
-    """Stores that change, sets that grow, and models that pause."""
+def test_buffers_kept_between_epochs_match_the_current_sets(spec):
+    """Stores change, sets grow, and models pause."""
     rng = np.random.default_rng(3)
     shards, first = [], 0
     for n, largest in ((5, 2), (4, 20), (6, 7)):
@@ -453,21 +453,21 @@ def test_what_is_kept_from_epoch_to_epoch_is_of_the_present_sets(spec):
     models = [Model(initial_params(5, 4, 2, 0.3, m % 3, np.float64), m % 3, 0.1, 0.05, 0.01) for m in range(4)]
 
     def trained(engine):
-        session, told = engine.begin(spec, models, 1), []
+        session, results = engine.begin(spec, models, 1), []
         placed = [engine.place(sets, spec) for sets in shards]
         for epoch in range(3):
             which = [(epoch + m) % 3 if m < 2 else epoch for m in range(4)]
             shared = {w: draws.order(0, epoch, np.arange(len(shards[w].y)), shards[w].first) for w in which}
             orders = [shared[w] if m != epoch else np.empty(0, int) for m, w in enumerate(which)]
-            told.append(session.run([placed[w] for w in which], orders, epoch))
-            told.append(session.score([placed[w] for w in which], [np.arange(epoch + 1)] * 4))
-        return [*told, *(letter for params in session.params(False) for letter in params.arrays())]
+            results.append(session.run([placed[w] for w in which], orders, epoch))
+            results.append(session.score([placed[w] for w in which], [np.arange(epoch + 1)] * 4))
+        return [*results, *(letter for params in session.params(False) for letter in params.arrays())]
 
     for got, expected in zip(trained(ENGINE), trained(get_engine("reference")), strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-9)
 
 
-def test_faults_of_the_device_are_explained():
+def test_errors_of_the_device_are_explained():
     with pytest.raises(MemoryError, match="must fit in the memory of the GPU"), device.explained_errors():
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB\nmore")
     with pytest.raises(RuntimeError, match="The GPU failed during training"), device.explained_errors():
