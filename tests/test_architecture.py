@@ -77,7 +77,9 @@ def test_every_room_is_on_the_plan():
 
 
 def test_importing_the_package_loads_neither_numba_nor_torch():
-    code = "import sys; from setrbm import *; import setrbm.engines; print(sorted({'numba', 'torch', 'matplotlib', 'typer'} & set(sys.modules)))"
+    code = (
+        "import sys; from setrbm import *; print(sorted({'numba', 'torch', 'matplotlib', 'typer'} & set(sys.modules)))"
+    )
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert loaded.strip() == "[]"
 
