@@ -9,6 +9,8 @@ tiles of T, features in blocks of B: activations are products of a tile with W, 
 its coefficients, all with the precision of float32 (``_product``). Activations (later coefficients) and reconstructions
 of the current set are kept in small buffers (``A``, ``A_model``, ``X_model``). Names are the paper's letters; ``j`` is
 a hidden unit, ``f`` the features of a block, ``s`` the vectors of a tile, ``y`` a class.
+
+Longer than most modules: both kernels are built from the same functions, and an epoch is a single kernel.
 """
 
 from __future__ import annotations
