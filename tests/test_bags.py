@@ -1,5 +1,6 @@
 import pickle
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -236,9 +237,78 @@ def test_a_value_that_is_not_finite_is_named_by_id_and_feature():
         bags.check_finite()
 
 
-@pytest.mark.parametrize(("indices", "indptr"), [([0, 7], [0, 1, 2]), ([0, -1], [0, 1, 2]), ([0, 1], [0, 3, 2])])
+@pytest.mark.parametrize(
+    ("indices", "indptr"), [([0, 7], [0, 1, 2]), ([0, 2], [0, 1, 2]), ([0, -1], [0, 1, 2]), ([0, 1], [0, 3, 2])]
+)
 def test_a_sparse_matrix_whose_parts_do_not_fit_is_refused(indices, indptr):
     X = sparse.csr_array(np.eye(2))
     X.indices, X.indptr = np.array(indices, dtype=np.int32), np.array(indptr, dtype=np.int32)
     with pytest.raises(ValueError, match="of a sparse matrix must"):
         Bags(X, [0, 1, 2])
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, float("nan"), pd.NA, pd.NaT, np.datetime64("NaT")])
+@pytest.mark.parametrize(
+    "make",
+    [list, lambda g: np.array(g, dtype=object), lambda g: pd.Series(g, dtype=object)],
+    ids=["list", "array", "series"],
+)
+def test_vectors_without_a_group_are_refused(missing, make):
+    groups = make(["a", missing, "b", missing])
+    with pytest.raises(ValueError, match=r"groups must have a value in every row\. Got 2 missing, in rows 1, 3\."):
+        Bags.from_groups(np.ones((4, 1)), groups)
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        np.array([1.0, np.nan, 2.0, np.nan]),
+        np.array(["2024-01-01", "NaT", "2024-01-02", "NaT"], dtype="datetime64[D]"),
+        pd.array(["a", None, "b", None], dtype="string"),
+        pd.array([1, None, 2, None], dtype="Int64"),
+        pd.Categorical(["a", None, "b", None]),
+        np.array(["a", np.nan, "b", np.nan], dtype=np.dtypes.StringDType(na_object=np.nan)),
+    ],
+    ids=["float", "date", "string", "Int64", "category", "numpy string"],
+)
+def test_missing_groups_of_every_type_are_refused(groups):
+    with pytest.raises(ValueError, match=r"groups must have a value in every row\. Got 2 missing, in rows 1, 3\."):
+        Bags.from_groups(np.ones((4, 1)), groups)
+
+
+@pytest.mark.parametrize("backend", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"])
+@pytest.mark.parametrize("column", ["bag", "label"])
+def test_missing_values_in_a_frame_are_refused_with_their_rows(backend, column):
+    columns = {"bag": ["p", "q"] * 5, "label": ["yes", "no"] * 5, "x": [1.0] * 10}
+    columns[column] = ["p", None, "q", None, None, None, None, None, None, "r"]
+    with pytest.raises(
+        ValueError, match=rf"'{column}' must have a value in every row. Got 7 missing, in rows 1, 3, 4, 5, 6 and 2 more"
+    ):
+        Bags.from_frame(backend(columns), label="label")
+
+
+@pytest.mark.parametrize("labels", [["yes", None], ["yes", np.nan], [1.0, np.nan]])
+def test_vectors_without_a_label_are_refused(labels):
+    with pytest.raises(ValueError, match=r"labels must have a value in every row. Got 1 missing, in rows 1\."):
+        Bags.from_groups(np.ones((2, 1)), ["p", "q"], labels)
+
+
+def test_a_group_that_is_the_text_nan_is_an_id_like_any_other():
+    bags = Bags.from_groups(np.ones((3, 1)), ["nan", "None", "nan"])
+    assert bags.ids.tolist() == ["nan", "None"]
+
+
+@pytest.mark.parametrize("backend", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"])
+def test_the_schema_of_a_frame_is_read_as_often_for_many_columns_as_for_few(monkeypatch, backend):
+    reads = []
+    for name in ("schema", "columns"):
+        original = getattr(nw.DataFrame, name)
+        counted = property(lambda frame, read=original.fget: (reads.append(1), read(frame))[1])
+        monkeypatch.setattr(nw.DataFrame, name, counted)
+
+    def reads_for(n_columns):
+        reads.clear()
+        Bags.from_frame(backend({"bag": [1, 2]} | {f"x{i}": [0.0, 1.0] for i in range(n_columns)}))
+        return len(reads)
+
+    assert reads_for(200) == reads_for(2) > 0

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from setrbm._text import listed
 from setrbm._types import Floats, Integers, Mask
 
 Labels = npt.NDArray[Any]
@@ -181,11 +182,13 @@ class Bags:
             feature_names = _names_of(X)
         X = _as_matrix(X)
         names = _as_column(groups, X.shape[0], "groups")
+        _refuse_missing(_is_missing(groups, names), "groups")
         codes, first_rows = _codes_by_first_appearance(names)
         ids = names[first_rows]
         y = None
         if labels is not None:
             row_labels = _as_column(labels, X.shape[0], "labels")
+            _refuse_missing(_is_missing(labels, row_labels), "labels")
             y = row_labels[first_rows]
             _refuse_mixed_labels(row_labels, y, codes, ids)
         offsets = offsets_of(np.bincount(codes, minlength=len(ids)))
@@ -232,16 +235,17 @@ class Bags:
                 "frame.columns = frame.columns.astype(str)."
             )
         table = nw.from_native(frame, eager_only=True)
+        schema = table.schema
         for column in (bag, label):
-            if column is not None and column not in table.columns:
-                raise ValueError(f"The frame must have a column {column!r}. Got the columns {_some(table.columns)}.")
-            if column is not None and (nulls := table[column].is_null().sum()):
-                raise ValueError(f"Column {column!r} must have a value in every row. Got {nulls} missing.")
-        features = [name for name in table.columns if name not in (bag, label)]
+            if column is not None and column not in schema:
+                raise ValueError(f"The frame must have a column {column!r}. Got the columns {_quoted(schema)}.")
+            if column is not None:
+                _refuse_missing(table[column].is_null().to_numpy(), f"Column {column!r}")
+        features = [name for name in schema if name not in (bag, label)]
         if not features:
             raise ValueError(f"The frame must have at least one feature column besides {bag!r}. Got none.")
-        if text := [n for n in features if not (table.schema[n].is_numeric() or table.schema[n] == nw.Boolean)]:
-            raise ValueError(f"Feature columns must be numeric. Got {_some(text)} of type {table.schema[text[0]]}.")
+        if text := [name for name in features if not (schema[name].is_numeric() or schema[name] == nw.Boolean)]:
+            raise ValueError(f"Feature columns must be numeric. Got {_quoted(text)} of type {schema[text[0]]}.")
         X: Labels = table.select(features).to_numpy()
         groups: Labels = table[bag].to_numpy()
         if label is None:
@@ -510,14 +514,35 @@ def _as_column(values: npt.ArrayLike, length: int, name: str, of: str = "vector"
     return column
 
 
+def _is_missing(values: npt.ArrayLike, column: Labels) -> Mask:
+    """Return which values are None, NaN, NaT or pandas' NA, from the values as given and as an array."""
+    # numpy turns NaN in a list of strings into the text "nan".
+    from_text = column.dtype.kind == "U" and not isinstance(values, np.ndarray)
+    if from_text or column.dtype.kind in "OT":
+        return np.array([_is_none(value) for value in np.asarray(values, dtype=object)], dtype=bool)
+    return np.asarray(column != column)
+
+
+def _is_none(value: Any) -> bool:
+    try:
+        # Only NaN and NaT differ from themselves.
+        return value is None or bool(value != value)
+    except TypeError:
+        # pandas' NA is neither true nor false.
+        return True
+
+
+def _refuse_missing(missing: Mask, name: str) -> None:
+    if (rows := np.flatnonzero(missing)).size:
+        raise ValueError(f"{name} must have a value in every row. Got {rows.size} missing, in rows {listed(rows)}.")
+
+
 def _codes_by_first_appearance(names: Labels) -> tuple[Integers, Integers]:
     """Return each row's set number, counted in order of first appearance, and the first row of each set."""
     if names.dtype == object:
         seen: dict[Any, int] = {}
         codes = np.array([seen.setdefault(name, len(seen)) for name in names], dtype=np.intp)
         return codes, np.unique(codes, return_index=True)[1]
-    if names.dtype.kind == "f" and np.isnan(names).any():
-        raise ValueError(f"Every vector must belong to a set. Got {int(np.isnan(names).sum())} whose group is NaN.")
     _, first_rows, inverse = np.unique(names, return_index=True, return_inverse=True)
     by_appearance = np.argsort(first_rows, kind="stable")
     rank = np.empty_like(by_appearance)
@@ -559,6 +584,5 @@ def _as_positions(key: Any, n_sets: int) -> Integers:
     return np.asarray(positions % n_sets)
 
 
-def _some(names: Sequence[str], most: int = 5) -> str:
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+def _quoted(names: Iterable[str]) -> str:
+    return listed(map(repr, names))
