@@ -6,7 +6,7 @@ from scipy.special import log_softmax
 from brute import CONSTRAINTS, POOLINGS, random_params
 from setrbm import Bags, ClassSetRBM
 from setrbm.energy import free_energy, log_posterior
-from setrbm.explain import explain, pools_without_each
+from setrbm.explain import Explanation, explain, pools_without_each
 
 SIZES = [1, 2, 5, 3]
 
@@ -112,3 +112,14 @@ def test_an_asked_class_is_explained_and_an_unknown_one_refused():
     assert model.explain(X, y=y).classes.tolist() == y.tolist()
     with pytest.raises(ValueError, match=r"only the classes \['a', 'b'\]. Got c at index 0"):
         model.explain(X[:1], y=["c"])
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_top_features_are_the_largest_in_size_with_their_sign(is_sparse):
+    contributions = np.array([[1.0, -4.0, 0.5, 2.0], [1.0, -1.0, 0.5, 1.0], [0.0, 1.0, -3.0, 2.0]])
+    explained = Explanation(
+        np.array(["a", "b"]), np.zeros(3), np.zeros((3, 2)),
+        sparse.csr_array(contributions) if is_sparse else contributions,
+        np.zeros(2), np.array([0, 2, 3]), np.arange(2), np.array(list("wxyz"), dtype=object),
+    )  # fmt: skip
+    assert explained.top_features(3) == [[("x", -5.0), ("z", 3.0), ("w", 2.0)], [("y", -3.0), ("z", 2.0), ("x", 1.0)]]
