@@ -1,4 +1,5 @@
 import pickle
+from itertools import pairwise
 
 import narwhals as nw
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from setrbm import Bags
+from setrbm.bags import offsets_of
 
 
 @pytest.fixture
@@ -117,6 +119,23 @@ def test_duplicate_sparse_entries_are_summed():
     assert matrix.nnz == 2
 
 
+@given(
+    rows=st.lists(st.lists(st.integers(0, 3), max_size=4), min_size=1, max_size=6),
+    claim=st.booleans(),
+)
+def test_sparse_rows_in_any_order_with_duplicates_and_empty_rows_become_canonical(rows, claim):
+    indptr = offsets_of([len(row) for row in rows])
+    indices = np.array([column for row in rows for column in row], dtype=np.int32)
+    matrix = sparse.csr_array((np.arange(1.0, len(indices) + 1), indices, indptr), shape=(len(rows), 4))
+    expected = matrix.toarray()
+    if claim:
+        matrix.has_canonical_format = True
+    X = Bags.from_rows(matrix).X
+    np.testing.assert_array_equal(X.toarray(), expected)
+    assert all((np.diff(X.indices[a:b]) > 0).all() for a, b in pairwise(X.indptr))
+    assert np.shares_memory(X.indices, matrix.indices) == (len(indices) > 0 and rows == [sorted(set(r)) for r in rows])
+
+
 def test_bags_survive_pickling(bags):
     assert same(pickle.loads(pickle.dumps(bags)), bags)
 
@@ -171,8 +190,9 @@ def test_a_value_that_is_not_finite_is_found(X, value, is_sparse):
         bags.check_finite()
 
 
-def test_values_whose_sum_overflows_are_finite_all_the_same():
-    Bags(np.full((4, 1), 1e308), [0, 4]).check_finite()
+@pytest.mark.parametrize(("value", "dtype"), [(1e308, np.float64), (-3e38, np.float32)])
+def test_values_whose_sum_overflows_are_finite_all_the_same(value, dtype):
+    Bags(np.full((4, 1), value, dtype=dtype), [0, 4]).check_finite()
 
 
 @pytest.mark.parametrize(
@@ -244,6 +264,14 @@ def test_a_sparse_matrix_whose_parts_do_not_fit_is_refused(indices, indptr):
     X = sparse.csr_array(np.eye(2))
     X.indices, X.indptr = np.array(indices, dtype=np.int32), np.array(indptr, dtype=np.int32)
     with pytest.raises(ValueError, match="of a sparse matrix must"):
+        Bags(X, [0, 1, 2])
+
+
+@pytest.mark.parametrize("indptr", [[0, 1, 3], [1, 1, 2], [0, 2]])
+def test_row_pointers_that_do_not_fit_the_matrix_are_refused(indptr):
+    X = sparse.csr_array(np.eye(2))
+    X.indptr = np.array(indptr, dtype=np.int32)
+    with pytest.raises(ValueError, match="index pointer"):
         Bags(X, [0, 1, 2])
 
 

@@ -317,9 +317,9 @@ class Bags:
     def check_finite(self) -> None:
         """Raise ValueError naming the first value that is NaN or infinite."""
         values = self.X.data if self.is_sparse else self.X
-        # A sum is finite only if every term is; it is also finite for almost all good data, and much cheaper.
+        # A sum is finite only if every term is. If it overflows, each value is checked.
         with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(values.sum(dtype=np.float64)):
+            if np.isfinite(values.sum()):
                 return
         bad = ~np.isfinite(values)
         if not bad.any():
@@ -412,10 +412,10 @@ def _as_matrix(X: Any) -> Any:
         X = sparse.csr_array(X)
         if X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)
-        _refuse_broken(X)
-        if not X.has_canonical_format:
+        if not _is_canonical(X):
             X = X.copy()
             X.sum_duplicates()
+        X.has_canonical_format = True
         return X
     X = np.asarray(X)
     if X.ndim != 2:
@@ -425,15 +425,27 @@ def _as_matrix(X: Any) -> Any:
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
-def _refuse_broken(X: Any) -> None:
-    """Refuse a sparse matrix whose parts do not fit: whoever trusted them would read beyond its memory."""
-    if (np.diff(X.indptr) < 0).any():
+def _is_canonical(X: Any) -> bool:
+    """Return whether column indices increase within each row; raise ValueError if an index is out of range.
+
+    Compiled code relies on both, so this is checked for every matrix, in one pass over the indices.
+    """
+    starts, stops = X.indptr[:-1], X.indptr[1:]
+    if (starts > stops).any():
         raise ValueError("The row pointers of a sparse matrix must not decrease.")
-    if X.nnz and not (X.indices.min() >= 0 and X.indices.max() < X.shape[1]):
+    filled = starts < stops
+    firsts, lasts = starts[filled], stops[filled] - 1
+    increases = X.indices[1:] > X.indices[:-1]
+    increases[lasts[:-1]] = True
+    is_canonical = bool(increases.all())
+    # Where the indices of a row increase, its first and last bound the others.
+    columns = X.indices[np.concatenate([firsts, lasts])] if is_canonical else X.indices
+    if columns.size and not (columns.min() >= 0 and columns.max() < X.shape[1]):
         raise ValueError(
-            f"The columns of a sparse matrix must lie between 0 and {X.shape[1] - 1}. Got {X.indices.min()} to "
-            f"{X.indices.max()}."
+            f"The column indices of a sparse matrix must lie between 0 and {X.shape[1] - 1}. Got {columns.min()} to "
+            f"{columns.max()}."
         )
+    return is_canonical
 
 
 def _numbers_from_objects(X: npt.NDArray[Any]) -> Floats:
