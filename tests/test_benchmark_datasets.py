@@ -217,7 +217,7 @@ def test_what_is_not_there_is_said_with_where_it_was_looked_for_and_the_command(
         (TOY_CSV.replace("2,0,", "2,-1,"), "Labels of a benchmark must be 1 and 0. Got -1 in '.*toy.csv'"),
         (TOY_CSV.replace("2,0,", "2,no,"), "Labels of a benchmark must be 1 and 0. Got '1' in '.*toy.csv'"),
         (TOY_CSV.replace("2.25", "nan"), "must hold a finite number. Got 'nan' in line 4"),
-        ("", "must begin with a line of column names"),
+        ("", "must start with a line of column names"),
     ],
 )
 def test_a_file_that_differs_is_refused_with_what_differs_and_the_cure(home, toy, text, message):
@@ -233,7 +233,7 @@ def test_a_file_that_differs_is_refused_with_what_differs_and_the_cure(home, toy
 def test_a_truncated_packed_file_is_refused(home, toy):
     path = put(home, TOY_CSV, "toy.csv.gz")
     path.write_bytes(path.read_bytes()[:-12])
-    with pytest.raises(ValueError, match="must be packed by gzip. It is damaged .*Move it away, then run"):
+    with pytest.raises(ValueError, match="must be a gzip file. It is damaged .*Move it away, then run"):
         load_benchmark("toy")
 
 
