@@ -217,3 +217,49 @@ def test_one_model_has_no_temperature_but_one(path):
 def test_files_of_versions_without_averages_are_read(path):
     rewrite(path, lambda header, arrays: header.pop("temperature"))
     assert load(path).temperature_ == 1.0
+
+
+def change_setting(header, name, value):
+    header["settings"]["pairs"] = [
+        [key, value if key == name else old] for key, old in header["settings"]["pairs"]
+    ]  # fmt: skip
+
+
+@pytest.mark.xfail(strict=True, reason="engine, n_jobs and class_weight are not checked by check_settings")
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("engine", {"pairs": []}),
+        ("engine", "abacus"),
+        ("engine", None),
+        ("n_jobs", 0),
+        ("n_jobs", "two"),
+        ("class_weight", "heavy"),
+        ("class_weight", {"pairs": [[0, -1.0]]}),
+        ("class_weight", 3),
+    ],
+)
+def test_every_setting_is_checked_on_load(path, name, value):
+    rewrite(path, lambda header, arrays: change_setting(header, name, value))
+    with pytest.raises(ValueError, match=f"{re.escape(str(path))}.*{name}"):
+        load(path)
+
+
+@pytest.mark.parametrize("letter", ["W", "U", "b", "c", "d"])
+@pytest.mark.parametrize("value", [np.finfo(np.float64).max, -1.001e8])
+def test_parameters_beyond_what_training_allows_are_refused_on_load(path, letter, value):
+    def change(header, arrays):
+        arrays[letter].flat[-1] = value
+
+    rewrite(path, change)
+    message = f"{letter} must hold values of at most 1e+08 in size. Got {value:g}"
+    with pytest.raises(ValueError, match=f"{re.escape(str(path))}.*{re.escape(message)}"):
+        load(path)
+
+
+def test_parameters_at_the_limit_and_scaling_of_large_raw_values_are_loaded(tmp_path):
+    model = ClassSetRBM(n_hidden=2, max_epochs=2, random_state=0).fit(X * 1e12 - 1e15, Y)
+    model.W_[0, 0] = -1e8
+    model.save(tmp_path / "m")
+    again = load(tmp_path / "m")
+    np.testing.assert_array_equal(again.predict_proba(X * 1e12 - 1e15), model.predict_proba(X * 1e12 - 1e15))

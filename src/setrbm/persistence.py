@@ -15,6 +15,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_safetensors
 
 from setrbm._files import write_atomically
+from setrbm.engines.protocol import LARGEST
 
 FORMAT = 1
 FIELD = "setrbm"
@@ -148,10 +149,14 @@ def _some(values: list[Any]) -> str:
 
 
 def check_arrays(arrays: dict[str, npt.NDArray[Any]], shapes: dict[str, tuple[int, ...]]) -> None:
-    """Refuse arrays that are not of these shapes, not of floats, or not finite."""
+    """Refuse arrays that do not have these shapes, are not floats or not finite, or that no training can return."""
     for name, shape in shapes.items():
         array = arrays[name]
         if array.dtype not in (np.float32, np.float64) or array.shape != shape:
             raise ValueError(f"{name} must hold floats of shape {shape}. Got {array.dtype} of shape {array.shape}.")
         if not np.isfinite(array).all():
             raise ValueError(f"{name} must be finite. Got NaN or infinity.")
+        # Scaling is in the units of the data, which may be of any size.
+        largest = array.flat[np.abs(array).argmax()]
+        if not name.startswith("scale_") and np.abs(largest) > LARGEST:
+            raise ValueError(f"{name} must hold values of at most {LARGEST:g} in size. Got {largest:g}.")
