@@ -342,3 +342,40 @@ def test_writers_of_the_same_shard_at_once_all_succeed_and_leave_a_whole_file(tm
     np.testing.assert_array_equal(again.X, bags.X)
     np.testing.assert_array_equal(labels, y)
     assert os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"n_features": np.arange(2)},
+        {"indices": np.zeros(3, dtype=np.complex128)},
+        {"indptr": np.zeros(3)},
+        {"indptr": np.array(3)},
+        {"offsets": np.zeros((2, 2), dtype=np.intp)},
+        {"data": np.array(["a", "b"])},
+        {"y": np.zeros((0, 4))},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_a_shard_with_arrays_of_the_wrong_kind_is_refused_by_name(tmp_path, changes):
+    path = write_shards(tmp_path, *make_sets(is_sparse=True)).shards[0].path
+    rewrite(path, **changes)
+    with pytest.raises(ValueError, match=path.name):
+        Shards([path])
+
+
+def test_a_shard_changed_at_any_place_of_its_archive_is_refused_by_name(tmp_path):
+    bags, y = make_sets(2)
+    path = write_shards(tmp_path, bags, y).shards[0].path
+    whole = path.read_bytes()
+    # Everything past the arrays: names, sizes, versions, compression methods and checksums of the members.
+    for at in range(whole.index(b"PK\x01\x02"), len(whole)):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        try:
+            list(Shards([path]))
+        except ValueError as error:
+            message = str(error)
+        else:
+            # Times, attributes and the like do not matter.
+            continue
+        assert path.name in message

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +28,19 @@ from setrbm.bags import Bags
 Reader = Callable[[Path], tuple[Bags, npt.NDArray[Any]]]
 NPZ_LOCAL_HEADER = 30
 PATTERN = "shard-*.npz"
+INDEX_ARRAYS = ("offsets", "indices", "indptr", "n_features")
+# What zipfile, numpy and scipy raise for a damaged file; zipfile's RuntimeError is for encryption.
+ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    KeyError,
+    TypeError,
+    ValueError,
+    EOFError,
+    OSError,
+    RuntimeError,
+)
 
 
 @dataclass(frozen=True)
@@ -239,6 +253,8 @@ def read_shard(path: Path) -> tuple[Bags, npt.NDArray[Any]]:
     """Memory-map one shard and check that its arrays are consistent, so that compiled code can rely on them."""
     with _reading(path):
         arrays = map_npz(path)
+        if odd := [name for name in INDEX_ARRAYS if name in arrays and arrays[name].dtype.kind not in "iu"]:
+            raise ValueError(f"{odd[0]} must hold integers, not {arrays[odd[0]].dtype}")
         X: Any = arrays.get("X")
         if X is None:
             shape = len(arrays["indptr"]) - 1, int(arrays["n_features"])
@@ -262,7 +278,7 @@ def _reading(path: Path) -> Iterator[None]:
         raise FileNotFoundError(f"There is no shard {str(path)!r}.")
     try:
         yield
-    except (zipfile.BadZipFile, KeyError, ValueError, OSError, struct.error) as error:
+    except ERRORS as error:
         raise ValueError(f"{str(path)!r} must be an undamaged shard written by write_shards. Got: {error}") from None
 
 
