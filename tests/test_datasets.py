@@ -1,8 +1,10 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from setrbm import ClassSetRBM
-from setrbm.datasets import make_mail_like
+from setrbm.datasets import load_musk1, make_mail_like
 
 
 @pytest.fixture(scope="module")
@@ -62,3 +64,11 @@ def test_more_sets_of_the_same_problem_can_be_told_by_what_was_learned_before():
     model = ClassSetRBM(50, max_epochs=15, random_state=0).fit(*make_mail_like(3000, n_classes=3, random_state=0))
     assert model.score(*make_mail_like(500, n_classes=3, random_state=1)) > 0.8
     assert model.score(*make_mail_like(500, n_classes=3, random_state=1, problem=1)) < 0.5
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[:-20], lambda b: b[:500] + bytes([b[500] ^ 1]) + b[501:]])
+def test_a_damaged_musk1_in_the_package_is_reported(monkeypatch, damage):
+    whole = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: damage(whole(path)))
+    with pytest.raises(ValueError, match="Checksum mismatch: musk1.csv.gz .* Reinstall setrbm"):
+        load_musk1()
