@@ -144,7 +144,7 @@ def test_bags_survive_pickling(bags):
     ("offsets", "message"),
     [
         ([0, 1, 5], r"end with the number of vectors, 6. Got 0 and 5"),
-        ([1, 6], r"begin with 0"),
+        ([1, 6], r"start with 0"),
         ([0, 4, 2, 6], r"must not decrease. Got 4 then 2 at 1"),
         ([0, 2, 2, 6], r"at least one vector. Got 1 empty of 3 sets, the first at index 1"),
         ([0.0, 6.0], r"one-dimensional array of integers"),
@@ -177,7 +177,7 @@ def test_sets_of_different_width_are_named():
 
 
 def test_a_bag_whose_rows_carry_different_labels_is_named():
-    with pytest.raises(ValueError, match="same label. Got no in row 2 of set p, whose first vector says yes"):
+    with pytest.raises(ValueError, match="same label. Got no in row 2 of set p, whose first vector has yes"):
         Bags.from_groups(np.ones((3, 1)), ["p", "q", "p"], labels=["yes", "no", "no"])
 
 

@@ -86,7 +86,7 @@ def test_every_flipped_byte_is_noticed_and_the_file_named(path):
 
 def test_foreign_files_are_named(tmp_path):
     save_file({"W": np.zeros(3)}, tmp_path / "other.safetensors")
-    with pytest.raises(ValueError, match="without setrbm's description"):
+    with pytest.raises(ValueError, match="without a description of a model"):
         load(tmp_path / "other.safetensors")
     (tmp_path / "pickle").write_bytes(b"\x80\x04cos\nsystem\n(S'touch hacked'\ntR.")
     with pytest.raises(ValueError, match="must be a model file"):
@@ -107,7 +107,7 @@ def rewrite(path, change):
 
 def test_a_file_from_the_future_asks_for_an_upgrade(path):
     rewrite(path, lambda header, arrays: header.update(format=99, version="7.0"))
-    with pytest.raises(ValueError, match=r"newer setrbm \(version 7.0, format 99\).*Upgrade"):
+    with pytest.raises(ValueError, match=r"newer version of setrbm \(7.0, file format 99\).*Upgrade"):
         load(path)
 
 

@@ -1,4 +1,7 @@
-"""Bags: many sets of vectors as one matrix and offsets. Every input format ends here; every check of sets is here."""
+"""Bags: sets of vectors stored as one matrix and offsets.
+
+Every input format is converted to ``Bags``, and every check of sets is here: this is why the module is long.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +26,12 @@ class Bags:
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_vectors, n_features)
-        All vectors, those of a set standing together. float32 and float64 are kept, other numbers become float64;
-        other sparse formats become CSR. Nothing is copied that need not be.
+        All vectors; those of a set are contiguous. float32 and float64 are kept, other numbers are converted to
+        float64, and other sparse formats to CSR. Data are copied only to convert them.
     offsets : array-like of int of shape (n_sets + 1,)
         Set k holds rows ``offsets[k]:offsets[k + 1]``; none may be empty.
     ids : array-like of shape (n_sets,), optional
-        A name for each set; the default is its position.
+        An id for each set; by default its position.
     feature_names : sequence of str, optional
 
     Examples
@@ -61,14 +64,14 @@ class Bags:
 
     @classmethod
     def _trusted(cls, X: Any, offsets: Integers, ids: Labels | None, feature_names: Labels | None) -> Bags:
-        """Make bags from parts already checked."""
+        """Create bags from parts that have been checked."""
         bags = cls.__new__(cls)
         bags.X, bags.offsets, bags._ids, bags.feature_names = X, offsets, ids, feature_names
         return bags
 
     @classmethod
     def from_list(cls, sets: Iterable[Any], ids: npt.ArrayLike | None = None) -> Bags:
-        """Make bags from one matrix a set, dense or sparse.
+        """Create bags from a list with one matrix per set, dense or sparse.
 
         Examples
         --------
@@ -83,7 +86,7 @@ class Bags:
         for k, matrix in enumerate(matrices):
             if matrix.ndim != 2:
                 raise ValueError(
-                    f"Each set must be a matrix with one vector a row. Got {matrix.ndim} dimension(s) for the set at "
+                    f"Each set must be a matrix with one vector per row. Got {matrix.ndim} dimension(s) for the set at "
                     f"index {k}."
                 )
         offsets = offsets_of([m.shape[0] for m in matrices])
@@ -100,7 +103,7 @@ class Bags:
 
     @classmethod
     def concatenate(cls, parts: Iterable[Bags]) -> Bags:
-        """Join several bags into one, keeping their ids.
+        """Concatenate several bags, keeping their ids.
 
         Examples
         --------
@@ -120,7 +123,7 @@ class Bags:
 
     @classmethod
     def from_array(cls, array: npt.ArrayLike) -> Bags:
-        """Make bags from an array of shape (n_sets, n_vectors, n_features): sets of equal size.
+        """Create bags of equal size from an array of shape (n_sets, n_vectors, n_features).
 
         Examples
         --------
@@ -137,7 +140,7 @@ class Bags:
 
     @classmethod
     def from_rows(cls, X: Any) -> Bags:
-        """Make bags from a plain matrix: each row a set of one.
+        """Create bags from a matrix in which each row is a set of one vector.
 
         Examples
         --------
@@ -167,10 +170,10 @@ class Bags:
         labels: npt.ArrayLike | None = None,
         feature_names: Iterable[str] | None = None,
     ) -> Bags | tuple[Bags, Labels]:
-        """Make bags from a matrix and the name of the set each row belongs to.
+        """Create bags from a matrix and the id of the set that each row belongs to.
 
-        Sets come in order of first appearance, with their names as ``ids``; the rows of a set need not stand together.
-        With ``labels``, one a row, the label of each set is returned too.
+        Sets are in order of first appearance, with the groups as ``ids``; the rows of a set need not be contiguous.
+        With ``labels``, one per row, the label of each set is also returned.
 
         Examples
         --------
@@ -207,18 +210,18 @@ class Bags:
 
     @classmethod
     def from_frame(cls, frame: Any, bag: str = "bag", label: str | None = None) -> Bags | tuple[Bags, Labels]:
-        """Make bags from a pandas, polars or arrow frame with one vector a row.
+        """Create bags from a pandas, polars or arrow data frame with one vector per row.
 
-        Every column but those of the bag and the label is a feature. Sets come in order of first appearance, whether
-        or not their rows stand together.
+        All columns except the bag and label columns are features. Sets are in order of first appearance; their rows
+        need not be contiguous.
 
         Parameters
         ----------
         frame : DataFrame or Table
         bag : str
-            The column that names the set each row belongs to.
+            The column with the id of the set that each row belongs to.
         label : str, optional
-            The column with the set's label, the same in all rows of a set. With it, ``(bags, y)`` is returned.
+            The column with the label of the set, the same in all rows of a set. If given, ``(bags, y)`` is returned.
 
         Examples
         --------
@@ -254,17 +257,17 @@ class Bags:
         return cls.from_groups(X, groups, labels, feature_names=features)
 
     def to_list(self) -> list[Any]:
-        """Return one matrix a set; dense ones are views."""
+        """Return a list with one matrix per set; dense matrices are views."""
         return list(self)
 
     def to_groups(self) -> tuple[Any, Labels]:
-        """Return the matrix of all vectors and, for each row, the id of its set."""
+        """Return the matrix of all vectors and the id of the set of each row."""
         return self.X, np.repeat(self.ids, self.sizes)
 
     def to_frame(
         self, y: npt.ArrayLike | None = None, bag: str = "bag", label: str = "label", backend: FrameBackend = "pandas"
     ) -> Any:
-        """Return a frame with one vector a row: the bag column, the label column if ``y`` is given, the features."""
+        """Return a data frame with one vector per row: bag column, label column if ``y`` is given, features."""
         X, groups = self.to_groups()
         dense = X.toarray() if sparse.issparse(X) else X
         columns: dict[str, Any] = {bag: groups}
@@ -282,7 +285,7 @@ class Bags:
 
     @property
     def n_vectors(self) -> int:
-        """The number of vectors in all sets together."""
+        """The total number of vectors."""
         return int(self.X.shape[0])
 
     @property
@@ -292,7 +295,7 @@ class Bags:
 
     @property
     def ids(self) -> Labels:
-        """The name of each set; its position if none was given."""
+        """The id of each set; by default its position."""
         return np.arange(len(self)) if self._ids is None else self._ids
 
     @property
@@ -303,13 +306,15 @@ class Bags:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether the vectors are kept as CSR."""
+        """Whether the vectors are stored as CSR."""
         return bool(sparse.issparse(self.X))
 
     def with_vectors(self, X: Any, feature_names: Iterable[str] | None = None) -> Bags:
-        """Return the same sets with other vectors, one for each of the old."""
+        """Return the same sets with each vector replaced by another."""
         if X.shape[0] != self.n_vectors:
-            raise ValueError(f"There must be one new vector for each of the {self.n_vectors} old. Got {X.shape[0]}.")
+            raise ValueError(
+                f"There must be one new vector for each of the {self.n_vectors} vectors. Got {X.shape[0]}."
+            )
         X = _as_matrix(X)
         names = None if feature_names is None else _as_names(feature_names, X.shape[1])
         return Bags._trusted(X, self.offsets, self._ids, names)
@@ -331,12 +336,12 @@ class Bags:
         )
 
     def place_of_first(self, chosen: Mask) -> str:
-        """Return set, vector and feature of the first chosen value, in words.
+        """Describe set, vector and feature of the first chosen value.
 
         Parameters
         ----------
         chosen : ndarray of bool
-            One value for each of ``X``, or for each of ``X.data`` if sparse.
+            One entry per value of ``X``, or of ``X.data`` if sparse.
         """
         flat = int(chosen.ravel().argmax())
         if self.is_sparse:
@@ -367,7 +372,7 @@ class Bags:
         return self._take(_as_positions(key, len(self)))
 
     def _span(self, start: int, stop: int) -> Bags:
-        """Return the sets from start to stop as a view."""
+        """Return the sets from start to stop, as a view."""
         offsets = self.offsets[start : max(start, stop) + 1]
         _refuse_none(len(offsets) - 1)
         ids = np.arange(start, stop) if self._ids is None else self._ids[start:stop]
@@ -383,7 +388,7 @@ class Bags:
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(
-            "Bags hold sets of different sizes and cannot become one array. Use bags.X for all vectors, or "
+            "Bags hold sets of different sizes and cannot be converted to one array. Use bags.X for all vectors, or "
             "PerVector(transformer) to apply a transformer to each vector."
         )
 
@@ -396,7 +401,7 @@ class Bags:
 
 
 def offsets_of(sizes: npt.ArrayLike) -> Integers:
-    """Return where each of several parts of these sizes begins, and where the last ends.
+    """Return the offset at which each part of these sizes starts, and the end of the last.
 
     Examples
     --------
@@ -407,7 +412,7 @@ def offsets_of(sizes: npt.ArrayLike) -> Integers:
 
 
 def _as_matrix(X: Any) -> Any:
-    """Return a float matrix, dense or canonical CSR, copying only to convert."""
+    """Return a float matrix, dense or canonical CSR, copied only to convert it."""
     if sparse.issparse(X):
         X = sparse.csr_array(X)
         if X.dtype not in (np.float32, np.float64):
@@ -419,7 +424,7 @@ def _as_matrix(X: Any) -> Any:
         return X
     X = np.asarray(X)
     if X.ndim != 2:
-        raise ValueError(f"X must be a matrix with one vector a row. Got {X.ndim} dimension(s).")
+        raise ValueError(f"X must be a matrix with one vector per row. Got {X.ndim} dimension(s).")
     if X.dtype.kind not in "fiub":
         X = _numbers_from_objects(X)
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
@@ -466,7 +471,7 @@ def _as_offsets(offsets: npt.ArrayLike, n_rows: int) -> Integers:
     array: Integers = given.astype(np.intp, copy=False)
     if array[0] != 0 or array[-1] != n_rows:
         raise ValueError(
-            f"offsets must begin with 0 and end with the number of vectors, {n_rows}. Got {array[0]} and {array[-1]}."
+            f"offsets must start with 0 and end with the number of vectors, {n_rows}. Got {array[0]} and {array[-1]}."
         )
     sizes = np.diff(array)
     if (down := np.flatnonzero(sizes < 0)).size:
@@ -511,7 +516,7 @@ def _names_of(matrix: Any) -> list[str] | None:
 
 
 def _common_names(sets: Sequence[Any]) -> list[str] | None:
-    """Return the column names all sets share, None if they have none; raise ValueError if they differ."""
+    """Return the column names of the sets, None if they have none; raise ValueError if they differ."""
     named = [_names_of(matrix) for matrix in sets]
     for k, names in enumerate(named):
         if names != named[0]:
@@ -527,15 +532,15 @@ def _as_column(values: npt.ArrayLike, length: int, name: str, of: str = "vector"
 
 
 def _is_missing(values: npt.ArrayLike, column: Labels) -> Mask:
-    """Return which values are None, NaN, NaT or pandas' NA, from the values as given and as an array."""
+    """Return which values are None, NaN, NaT or pandas' NA; ``column`` is the array made of the values given."""
     # numpy turns NaN in a list of strings into the text "nan".
     from_text = column.dtype.kind == "U" and not isinstance(values, np.ndarray)
     if from_text or column.dtype.kind in "OT":
-        return np.array([_is_none(value) for value in np.asarray(values, dtype=object)], dtype=bool)
+        return np.array([_is_missing_value(value) for value in np.asarray(values, dtype=object)], dtype=bool)
     return np.asarray(column != column)
 
 
-def _is_none(value: Any) -> bool:
+def _is_missing_value(value: Any) -> bool:
     try:
         # Only NaN and NaT differ from themselves.
         return value is None or bool(value != value)
@@ -550,7 +555,7 @@ def _refuse_missing(missing: Mask, name: str) -> None:
 
 
 def _codes_by_first_appearance(names: Labels) -> tuple[Integers, Integers]:
-    """Return each row's set number, counted in order of first appearance, and the first row of each set."""
+    """Return the position of each row's set, in order of first appearance, and the first row of each set."""
     if names.dtype == object:
         seen: dict[Any, int] = {}
         codes = np.array([seen.setdefault(name, len(seen)) for name in names], dtype=np.intp)
@@ -566,16 +571,16 @@ def _refuse_mixed_labels(row_labels: Labels, y: Labels, codes: Integers, ids: La
     if (rows := np.flatnonzero(row_labels != y[codes])).size:
         at = codes[rows[0]]
         raise ValueError(
-            f"All vectors of a set must carry the same label. Got {row_labels[rows[0]]!s} in row {rows[0]} of set "
-            f"{ids[at]!s}, whose first vector says {y[at]!s}; {len(np.unique(codes[rows]))} such set(s)."
+            f"All vectors of a set must have the same label. Got {row_labels[rows[0]]!s} in row {rows[0]} of set "
+            f"{ids[at]!s}, whose first vector has {y[at]!s}; {len(np.unique(codes[rows]))} such set(s)."
         )
 
 
 def _first_of_tuple(key: tuple[Any, ...]) -> Any:
-    """Return the key for sets from the tuple scikit-learn indexes with: ``bags[key, ...]`` or ``bags[key, :]``."""
+    """Return the key for sets from the tuples that scikit-learn indexes with: ``[key, ...]`` and ``[key, :]``."""
     if len(key) == 2 and (key[1] is Ellipsis or key[1] == slice(None)):
         return key[0]
-    raise IndexError("Bags can be indexed by sets only. Use bags.X to choose features.")
+    raise IndexError("Bags can be indexed by set only. Use bags.X to select features.")
 
 
 def _as_positions(key: Any, n_sets: int) -> Integers:
@@ -589,7 +594,9 @@ def _as_positions(key: Any, n_sets: int) -> Integers:
     if array.size == 0:
         return np.empty(0, dtype=np.intp)
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise IndexError(f"Sets are chosen by integers, a slice or a mask. Got {array.dtype} of shape {array.shape}.")
+        raise IndexError(
+            f"Sets must be selected by integers, a slice or a mask. Got {array.dtype} of shape {array.shape}."
+        )
     positions = array.astype(np.intp)
     if (out := array[(positions < -n_sets) | (positions >= n_sets)]).size:
         raise IndexError(f"Set {out[0]} is out of range for {n_sets} sets.")
