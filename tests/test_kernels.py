@@ -135,7 +135,7 @@ def test_other_bad_input_is_refused():
 
 def test_more_sets_than_memory_allows_are_refused_before_anything_is_done():
     many = Bags.from_rows(np.zeros((50_000, 1)))
-    with pytest.raises(ValueError, match=r"50,000 x 50,000 sets takes 19,074 MiB.*Got memory_mib=1024. Raise it"):
+    with pytest.raises(ValueError, match=r"50,000 x 50,000 sets needs 19,074 MiB.*Got memory_mib=1024. Raise it"):
         set_kernel(many, gamma=1.0)
 
 

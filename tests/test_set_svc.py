@@ -99,11 +99,11 @@ def test_bad_input_is_named_at_once():
         ({"gamma": 0.0}, "gamma must be a positive number or 'median'. Got 0.0"),
         ({"kernel": "rbf"}, "kernel must be one of 'migraph', 'migraph2', 'max'. Got 'rbf'"),
         ({"spectrum": "flip"}, "spectrum must be one of 'keep', 'clip'. Got 'flip'"),
-        ({"memory_mib": 1.0}, "60 x 60 sets takes 0 MiB, and the work on it .* Got memory_mib=1. Raise it"),
+        ({"memory_mib": 1.0}, "60 x 60 sets needs 0 MiB, and each thread .* Got memory_mib=1. Raise it"),
     ):
         with pytest.raises(ValueError, match=message):
             SetSVC(**settings).fit(bags, y)
-    with pytest.raises(ValueError, match="must have at least two sets of each class. Got 1"):
+    with pytest.raises(ValueError, match="needs at least two sets of each class. Got 1"):
         SetSVC(probability=True).fit(bags[:5], [0, 0, 0, 0, 1])
     with pytest.raises(AttributeError, match="has no attribute 'predict_proba'"):
         SetSVC().fit(bags, y).predict_proba(bags)
@@ -194,5 +194,5 @@ def test_clipping_counts_in_the_budget():
     y = np.arange(1200) % 2
     model = SetSVC("max", memory_mib=40.0).fit(bags[:300], y[:300])
     assert model.predict(bags).shape == (1200,)
-    with pytest.raises(ValueError, match="1,200 x 1,200 sets takes 55 MiB"):
+    with pytest.raises(ValueError, match="1,200 x 1,200 sets needs 55 MiB"):
         SetSVC("max", memory_mib=40.0, spectrum="clip").fit(bags, y)

@@ -381,9 +381,7 @@ class Bags:
     def _take(self, positions: Integers) -> Bags:
         """Return the sets at these positions, as a copy."""
         _refuse_none(len(positions))
-        starts, sizes = self.offsets[positions], self.sizes[positions]
-        offsets = offsets_of(sizes)
-        rows = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
+        rows, offsets = rows_of(self.offsets, positions)
         return Bags._trusted(self.X[rows], offsets, self.ids[positions], self.feature_names)
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -409,6 +407,19 @@ def offsets_of(sizes: npt.ArrayLike) -> Integers:
     array([0, 2, 5, 6])
     """
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+
+
+def rows_of(offsets: Integers, sets: Integers) -> tuple[Integers, Integers]:
+    """Return the rows of some sets, in their order, and the offsets of these sets among them.
+
+    Examples
+    --------
+    >>> rows_of(np.array([0, 2, 5]), np.array([1, 0]))
+    (array([2, 3, 4, 0, 1]), array([0, 3, 5]))
+    """
+    sizes = np.diff(offsets)[sets]
+    chosen = offsets_of(sizes)
+    return np.arange(chosen[-1]) + np.repeat(offsets[sets] - chosen[:-1], sizes), chosen
 
 
 def _as_matrix(X: Any) -> Any:
