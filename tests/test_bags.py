@@ -46,7 +46,7 @@ def test_list_groups_frame_sparse_and_offsets_give_the_same_bags(bags):
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
-def test_a_frame_there_and_back(bags, backend):
+def test_a_frame_round_trips(bags, backend):
     frame = bags.to_frame(y=["a", "b", "a"], backend=backend)
     again, y = Bags.from_frame(frame, bag="bag", label="label")
     assert same(bags, again)
@@ -80,7 +80,7 @@ def test_grouping_keeps_every_row_in_its_order(groups, kind):
         assert matrix.ravel().tolist() == [i for i, g in enumerate(names) if g == name]
 
 
-def test_nothing_is_copied_that_need_not_be(X):
+def test_data_are_copied_only_to_convert_them(X):
     bags = Bags(X, [0, 2, 6])
     assert np.shares_memory(bags.X, X)
     assert np.shares_memory(bags[1], X)
@@ -101,7 +101,7 @@ def test_float_types_are_kept_and_others_become_float64(X, dtype):
 @pytest.mark.parametrize(
     "key", [[2, 0], np.array([2, 0]), slice(None, None, -2), np.array([True, False, True]), [-1, -3]]
 )
-def test_every_way_of_choosing_sets_gives_those_sets_with_their_ids(bags, key):
+def test_every_kind_of_key_selects_those_sets_with_their_ids(bags, key):
     for chosen in (bags[key], bags[key, ...], bags[key, :]):
         positions = np.arange(3)[key]
         assert chosen.ids.tolist() == positions.tolist()
@@ -109,7 +109,7 @@ def test_every_way_of_choosing_sets_gives_those_sets_with_their_ids(bags, key):
             assert (matrix == bags[int(k)]).all()
 
 
-def test_repeated_sets_may_be_chosen(bags):
+def test_sets_may_be_selected_repeatedly(bags):
     assert bags[[1, 1, 1]].sizes.tolist() == [2, 2, 2]
 
 
@@ -176,7 +176,7 @@ def test_sets_of_different_width_are_named():
         Bags.from_list([np.ones((1, 2)), np.ones(2)])
 
 
-def test_a_bag_whose_rows_carry_different_labels_is_named():
+def test_a_set_whose_rows_have_different_labels_is_named():
     with pytest.raises(ValueError, match="same label. Got no in row 2 of set p, whose first vector has yes"):
         Bags.from_groups(np.ones((3, 1)), ["p", "q", "p"], labels=["yes", "no", "no"])
 
@@ -191,7 +191,7 @@ def test_a_value_that_is_not_finite_is_found(X, value, is_sparse):
 
 
 @pytest.mark.parametrize(("value", "dtype"), [(1e308, np.float64), (-3e38, np.float32)])
-def test_values_whose_sum_overflows_are_finite_all_the_same(value, dtype):
+def test_finite_values_whose_sum_overflows_are_accepted(value, dtype):
     Bags(np.full((4, 1), value, dtype=dtype), [0, 4]).check_finite()
 
 
@@ -204,23 +204,23 @@ def test_values_whose_sum_overflows_are_finite_all_the_same(value, dtype):
         (pd.DataFrame({"bag": [1]}), "at least one feature column"),
     ],
 )
-def test_frames_that_do_not_fit_are_told_why(frame, message):
+def test_invalid_frames_are_refused(frame, message):
     with pytest.raises(ValueError, match=message):
         Bags.from_frame(frame)
 
 
-def test_bags_refuse_to_become_an_array_and_say_what_to_do(bags):
+def test_converting_bags_to_an_array_is_refused_with_alternatives(bags):
     with pytest.raises(TypeError, match="PerVector"):
         np.asarray(bags)
 
 
 @pytest.mark.parametrize("key", [5, [0, 9], np.array([True]), [0.5], (0, 1)])
-def test_keys_that_name_no_set_are_refused(bags, key):
+def test_invalid_keys_are_refused(bags, key):
     with pytest.raises(IndexError):
         bags[key]
 
 
-def test_bags_can_be_joined(bags):
+def test_bags_can_be_concatenated(bags):
     joined = Bags.concatenate([bags, bags[[2]]])
     assert joined.ids.tolist() == [0, 1, 2, 2]
     assert (joined[3] == bags[2]).all()
@@ -238,12 +238,12 @@ def test_frames_in_a_list_and_by_groups_keep_their_names_and_must_agree():
         Bags.from_list([frame, frame[["b", "a"]]])
 
 
-def test_column_names_that_are_numbers_are_named():
+def test_column_names_must_be_strings():
     with pytest.raises(ValueError, match=r"must be strings. Got 0. Rename them first"):
         Bags.from_frame(pd.DataFrame({0: [1.0], "bag": [1]}))
 
 
-def test_small_integer_keys_do_not_overflow_and_true_is_no_position():
+def test_small_integer_keys_do_not_overflow_and_a_bool_is_not_a_position():
     bags = Bags(np.arange(300.0)[:, np.newaxis], np.arange(301))
     assert bags[np.array([200, 255], dtype=np.uint8)].X.ravel().tolist() == [200.0, 255.0]
     assert bags[np.array([-1, 100], dtype=np.int8)].X.ravel().tolist() == [299.0, 100.0]
@@ -260,7 +260,7 @@ def test_a_value_that_is_not_finite_is_named_by_id_and_feature():
 @pytest.mark.parametrize(
     ("indices", "indptr"), [([0, 7], [0, 1, 2]), ([0, 2], [0, 1, 2]), ([0, -1], [0, 1, 2]), ([0, 1], [0, 3, 2])]
 )
-def test_a_sparse_matrix_whose_parts_do_not_fit_is_refused(indices, indptr):
+def test_an_inconsistent_sparse_matrix_is_refused(indices, indptr):
     X = sparse.csr_array(np.eye(2))
     X.indices, X.indptr = np.array(indices, dtype=np.int32), np.array(indptr, dtype=np.int32)
     with pytest.raises(ValueError, match="of a sparse matrix must"):

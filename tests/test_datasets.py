@@ -32,7 +32,7 @@ def test_set_sizes_are_log_normal_and_words_follow_zipf(mail):
     assert counts[0] > 5 * counts[100] > 25 * counts[2000]
 
 
-def test_the_same_seed_gives_the_same_mail_and_another_seed_other(mail):
+def test_mail_depends_on_the_seed_only(mail):
     bags, y = mail
     again, y_again = make_mail_like(2000, random_state=0)
     assert (again.X != bags.X).nnz == 0
@@ -50,17 +50,17 @@ def test_the_class_can_be_learned(mail):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_sets": 3, "n_classes": 5}, "a set of each. Got 3 sets, 5 classes"),
+        ({"n_sets": 3, "n_classes": 5}, "one set of each. Got 3 sets, 5 classes"),
         ({"n_sets": 30, "n_vectors": 20}, "at least one vector. Got 20 vectors for 30 sets"),
         ({"n_sets": 30, "words_per_vector": 9000}, "between 1 and half the 10083 features"),
     ],
 )
-def test_shapes_that_cannot_be_are_refused(settings, message):
+def test_impossible_shapes_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         make_mail_like(**settings)
 
 
-def test_more_sets_of_the_same_problem_can_be_told_by_what_was_learned_before():
+def test_a_model_generalizes_to_more_sets_of_the_same_problem_only():
     model = ClassSetRBM(50, max_epochs=15, random_state=0).fit(*make_mail_like(3000, n_classes=3, random_state=0))
     assert model.score(*make_mail_like(500, n_classes=3, random_state=1)) > 0.8
     assert model.score(*make_mail_like(500, n_classes=3, random_state=1, problem=1)) < 0.5

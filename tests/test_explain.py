@@ -29,7 +29,7 @@ def posterior(X, params, constraint, pooling):
 
 @pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
-def test_the_drop_is_what_leaving_a_vector_out_costs(bags, params, constraint, pooling):
+def test_the_drop_is_the_decrease_when_a_vector_is_left_out(bags, params, constraint, pooling):
     y = np.array([0, 1, 2, 1])
     drop, alone, _, _ = explain(bags, y, params, constraint, pooling)
     row = 0
@@ -106,7 +106,7 @@ def test_a_planted_deciding_vector_and_feature_are_found():
     assert explained[-1].drop.shape == (4,)
 
 
-def test_an_asked_class_is_explained_and_an_unknown_one_refused():
+def test_a_requested_class_is_explained_and_an_unknown_one_refused():
     X, y = np.random.default_rng(0).random((10, 2, 3)), np.array(["a", "b"] * 5)
     model = ClassSetRBM(max_epochs=2, random_state=0).fit(X, y)
     assert model.explain(X, y=y).classes.tolist() == y.tolist()

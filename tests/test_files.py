@@ -104,7 +104,7 @@ def test_musk1_comes_back_the_same_from_every_format(tmp_path):
         assert again.is_sparse == name.endswith(".svm")
 
 
-def test_a_label_column_may_be_missing_or_is_passed_over_where_no_labels_are_asked(tmp_path):
+def test_a_label_column_is_optional_and_ignored_if_no_labels_are_requested(tmp_path):
     assert list(read_bags(saved(tmp_path, "bag,x\n1,3\n")).feature_names) == ["x"]
     # Not even its cells are looked at.
     bags = read_bags(saved(tmp_path, "bag,label,x\n1,,3\n1,dog,3\n"))
@@ -112,7 +112,7 @@ def test_a_label_column_may_be_missing_or_is_passed_over_where_no_labels_are_ask
     assert bags.n_vectors == 2
 
 
-def test_wanted_features_are_found_by_name_and_other_columns_are_passed_over(tmp_path):
+def test_requested_features_are_found_by_name_and_other_columns_are_ignored(tmp_path):
     path = saved(tmp_path, "note,y,bag,x\nhello,2,1,1\n")
     np.testing.assert_array_equal(read_bags(path, feature_names=["x", "y"]).X, [[1, 2]])
     with pytest.raises(ValueError, match=r"must have a feature column 'z'\. Got the columns 'note', 'y', 'bag', 'x'"):
@@ -136,21 +136,24 @@ def test_a_file_of_many_blocks_is_read_whole_and_its_last_line_is_named(tmp_path
         ("bag,label,x\n1,0,1\n1,0,abc\n", r"hold a finite number\. Got 'abc' in line 3, column 'x' of '.*data\.csv'"),
         ("bag,label,x\n1,0,1\n\n1,0,\n", r"hold a number\. Got an empty one in line 4, column 'x'"),
         ('bag,label,x\n"1\n2",0,1\n1,0,\n', r"Got an empty one in line 4, column 'x'"),
-        ("bag,label,x\n1,0,nan\n", r"finite number\. Got 'nan' in line 2, column 'x'.*Fill in or leave out"),
+        ("bag,label,x\n1,0,nan\n", r"finite number\. Got 'nan' in line 2, column 'x'.*Impute or drop"),
         ("bag,label,x\n1,0,-inf\n", r"finite number\. Got '-inf' in line 2, column 'x'"),
         ("bag,label,x\n1,0,1e999\n", r"finite number\. Got '1e999' in line 2, column 'x'"),
         ("bag,label,x\n1,0\n", r"one cell for each of the 3 columns\. Got 2 in line 2.*Fill in the missing cells"),
         ("bag,label,x\n1,0,3,4\n", r"one cell for each of the 3 columns\. Got 4 in line 2.*Quote cells"),
-        ("bag,label,x,x\n1,0,3,4\n", r"names must differ\. Got 'x' for columns 3 and 4"),
+        ("bag,label,x,x\n1,0,3,4\n", r"names must be unique\. Got 'x' for columns 3 and 4"),
         (
             "Bags,label,x\n1,0,3\n",
             r"must have a bag column 'bag'\. Got the columns 'Bags', 'label', 'x'; the nearest is",
         ),
-        ("bag,class,x\n1,0,3\n", r"must have a label column 'label'\. Got the columns 'bag', 'class', 'x'\. Say which"),
-        ("bag;label;x\n1;0;3\n", r"Got the column 'bag;label;x'\. The columns seem to be parted by ';'"),
+        (
+            "bag,class,x\n1,0,3\n",
+            r"must have a label column 'label'\. Got the columns 'bag', 'class', 'x'\. Name the column",
+        ),
+        ("bag;label;x\n1;0;3\n", r"Got the column 'bag;label;x'\. The columns seem to be separated by ';'"),
         ("bag,label\n1,0\n", r"at least one feature column besides 'bag' and 'label'\. Got none"),
-        ("bag,label,x\n1,,3\n", r"name its set and its label\. Got an empty cell in line 2, column 'label'"),
-        ("bag,label,x\n ,1,3\n", r"name its set and its label\. Got an empty cell in line 2, column 'bag'"),
+        ("bag,label,x\n1,,3\n", r"have a bag and a label\. Got an empty cell in line 2, column 'label'"),
+        ("bag,label,x\n ,1,3\n", r"have a bag and a label\. Got an empty cell in line 2, column 'bag'"),
         ("bag,label,x\n7,0,3\n8,1,3\n7,1,3\n", r"same label\. Got 0 in line 2 and 1 in line 4 of '.*' for set 7"),
         ("bag,label,x\n", r"at least one row below the column names\. Got none"),
         ("", r"must start with a line of column names\. It is empty"),
@@ -207,12 +210,12 @@ def test_a_gzip_file_whose_damage_looks_like_other_text_is_refused_by_name(tmp_p
         read_sets(saved(tmp_path, bytes(packed), "data.csv.gz"))
 
 
-def test_a_file_that_is_missing_a_folder_or_of_an_unknown_kind_is_refused(tmp_path):
+def test_a_missing_file_a_folder_and_an_unknown_file_type_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"There is no file '.*none\.csv'"):
         read_sets(tmp_path / "none.csv")
     with pytest.raises(IsADirectoryError, match=r"must be a file\. Got the folder"):
         read_sets(tmp_path)
-    with pytest.raises(ValueError, match=r"must end in one of \.csv, .*\.libsvm\. Got '.*data\.xlsx'"):
+    with pytest.raises(ValueError, match=r"must end with one of \.csv, .*\.libsvm\. Got '.*data\.xlsx'"):
         read_sets(saved(tmp_path, CSV, "data.xlsx"))
 
 

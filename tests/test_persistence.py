@@ -61,7 +61,7 @@ def test_labels_of_every_kind_come_back_with_their_type(tmp_path, labels):
     assert again.classes_.tolist() == list(labels)
 
 
-def test_a_loaded_model_can_learn_on(tmp_path):
+def test_a_loaded_model_can_continue_training(tmp_path):
     rows = X[:, 0]
     once = ClassRBM(n_hidden=3, random_state=0).partial_fit(rows, Y, classes=[0, 1])
     once.save(tmp_path / "m")
@@ -84,7 +84,7 @@ def test_every_flipped_byte_is_noticed_and_the_file_named(path):
             load(path)
 
 
-def test_foreign_files_are_named(tmp_path):
+def test_other_files_are_refused(tmp_path):
     save_file({"W": np.zeros(3)}, tmp_path / "other.safetensors")
     with pytest.raises(ValueError, match="without a description of a model"):
         load(tmp_path / "other.safetensors")
@@ -105,7 +105,7 @@ def rewrite(path, change):
     save_file(arrays, path, metadata={persistence.FIELD: json.dumps(header)})
 
 
-def test_a_file_from_the_future_asks_for_an_upgrade(path):
+def test_a_newer_file_format_asks_for_an_upgrade(path):
     rewrite(path, lambda header, arrays: header.update(format=99, version="7.0"))
     with pytest.raises(ValueError, match=r"newer version of setrbm \(7.0, file format 99\).*Upgrade"):
         load(path)
@@ -188,7 +188,7 @@ def test_an_unfitted_model_cannot_be_saved(tmp_path):
         ClassSetRBM().save(tmp_path / "m")
 
 
-def test_a_choice_that_is_no_setting_is_refused(tmp_path):
+def test_a_selected_setting_that_is_invalid_is_refused(tmp_path):
     model = ClassSetRBMCV(5, pooling=("soft", "hard"), learning_rate=0.1, init_scale=0.1, max_epochs=2).fit(X, Y)
     model.best_params_["pooling"] = "zz"
     model.save(tmp_path / "m")
@@ -197,7 +197,7 @@ def test_a_choice_that_is_no_setting_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("temperature", [0, -1, 2.5, 4, 99, "5", None, True, {"float": "nan"}])
-def test_a_temperature_that_no_average_has_is_refused(tmp_path, temperature):
+def test_an_invalid_temperature_is_refused(tmp_path, temperature):
     bags, y = load_musk1()
     settings = {"learning_rate": 0.1, "init_scale": 0.3, "max_epochs": 2, "random_state": 0}
     model = ClassSetRBMCV(2, n_fits=3, **settings).fit(bags, y)
@@ -208,7 +208,7 @@ def test_a_temperature_that_no_average_has_is_refused(tmp_path, temperature):
         load(tmp_path / "average")
 
 
-def test_one_model_has_no_temperature_but_one(path):
+def test_the_temperature_of_a_single_model_is_one(path):
     rewrite(path, lambda header, arrays: header.update(temperature=2.0))
     with pytest.raises(ValueError, match="temperature must be the number of fits averaged"):
         load(path)

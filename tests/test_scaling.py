@@ -35,7 +35,7 @@ def test_sparse_data_already_in_range_are_not_copied():
     assert Scaling.fit(bags).apply(bags) is bags
 
 
-def test_what_was_fitted_dense_scales_sparse_data_the_same():
+def test_scaling_fitted_on_dense_data_scales_sparse_data_the_same():
     X = np.array([[-2.0, 0.0], [2.0, 4.0]])
     scaling = Scaling.fit(bags_of(X))
     sparse_result = scaling.apply(bags_of(sparse.csr_array(X))).X

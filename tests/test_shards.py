@@ -32,7 +32,7 @@ def rewrite(path, **changes):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("is_sparse", [False, True])
-def test_what_is_written_comes_back_mapped_and_not_read(tmp_path, is_sparse, dtype):
+def test_shards_return_the_sets_and_labels_written(tmp_path, is_sparse, dtype):
     bags, y = make_sets(is_sparse=is_sparse, dtype=dtype)
     shards = write_shards(tmp_path, bags, y, sets_per_shard=25)
     assert [shard.n_sets for shard in shards.shards] == [25, 25, 10]
@@ -49,14 +49,14 @@ def test_what_is_written_comes_back_mapped_and_not_read(tmp_path, is_sparse, dty
 
 @pytest.mark.parametrize("objective", ["discriminative", "hybrid"])
 @pytest.mark.parametrize("is_sparse", [False, True])
-def test_a_stream_of_one_shard_trains_the_model_that_memory_trains(tmp_path, is_sparse, objective):
+def test_training_from_one_shard_equals_training_from_memory(tmp_path, is_sparse, objective):
     bags, y = make_sets(is_sparse=is_sparse)
     model = ClassSetRBM(5, objective=objective, max_epochs=4, early_stopping=False, random_state=0)
     expected = model.fit(bags, y).W_
     np.testing.assert_allclose(model.fit(write_shards(tmp_path, bags, y)).W_, expected, rtol=0, atol=1e-12)
 
 
-def test_many_shards_learn_and_predict_as_memory_does(tmp_path):
+def test_training_and_prediction_work_over_many_shards(tmp_path):
     bags, y = make_sets(200)
     shards = write_shards(tmp_path, bags, y, sets_per_shard=30)
     model = ClassSetRBM(20, random_state=0, max_epochs=60).fit(shards)
@@ -166,7 +166,7 @@ def test_labels_and_weights_beside_shards_are_refused(tmp_path):
         ClassSetRBM().fit(shards, y)
 
 
-def test_what_cannot_take_shards_says_so(tmp_path):
+def test_estimators_that_do_not_support_shards_refuse_them(tmp_path):
     shards = write_shards(tmp_path, *make_sets())
     with pytest.raises(TypeError, match="one by one"):
         ClassSetRBMCV().fit(shards, None)
@@ -194,7 +194,7 @@ def test_a_shard_whose_columns_lie_beyond_its_width_is_refused(tmp_path):
         Shards([tmp_path / "bad.npz"])
 
 
-def test_streams_of_which_nothing_or_everything_is_held_out(tmp_path):
+def test_shards_of_which_nothing_or_everything_is_held_out(tmp_path):
     bags, y = Bags(np.random.default_rng(0).random((8, 3)), np.arange(9)), np.arange(8) % 2
     shards = write_shards(tmp_path, bags, y, sets_per_shard=4)
     none_held_out = [ClassSetRBM(5, max_epochs=3, validation_fraction=1e-9, random_state=0).fit(shards)]
@@ -217,7 +217,7 @@ def test_a_reader_that_gives_other_sets_on_a_later_pass_is_noticed(tmp_path):
         ClassSetRBM(5, max_epochs=2).fit(Shards(paths, read=read))
 
 
-def test_a_folder_is_its_shards_and_is_not_written_to_twice(tmp_path):
+def test_a_folder_stands_for_its_shards_and_is_not_overwritten(tmp_path):
     bags, y = Bags(np.random.default_rng(0).random((8, 3)), np.arange(9)), np.arange(8) % 2
     written = write_shards(tmp_path / "s", bags.to_list(), y, sets_per_shard=4)
     assert [s.path for s in Shards(tmp_path / "s").shards] == [s.path for s in written.shards]
@@ -228,7 +228,7 @@ def test_a_folder_is_its_shards_and_is_not_written_to_twice(tmp_path):
         Shards(tmp_path)
 
 
-def test_shards_of_one_class_each_are_warned_of(tmp_path):
+def test_shards_of_one_class_each_cause_a_warning(tmp_path):
     bags, y = Bags(np.random.default_rng(0).random((40, 3)), np.arange(41)), np.repeat([0, 1], 20)
     with pytest.warns(UserWarning, match="4 of 4 shards hold sets of one class only .* write them in random order"):
         ClassSetRBM(5, max_epochs=2).fit(write_shards(tmp_path, bags, y, sets_per_shard=10))
