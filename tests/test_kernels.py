@@ -96,7 +96,7 @@ def test_the_local_kernel_of_a_set_with_itself_is_one_and_need_not_be_positive_s
 
 
 def test_weights_count_the_neighbors_closer_than_the_mean_distance():
-    # Two near each other and one far: mean distance 2/3 of the far one, so the two share a neighbourhood.
+    # Two near each other and one far: mean distance 2/3 of the far one, so the two share a neighborhood.
     bags = Bags.from_list([[[0.0], [0.1], [9.0]], [[5.0]], [[1.0], [1.0]], [[0.0], [4.0]]])
     np.testing.assert_allclose(vector_weights(bags), [0.25, 0.25, 0.5, 1.0, 0.5, 0.5, 0.5, 0.5])
     np.testing.assert_allclose(vector_weights(bags, threshold=20.0)[:3], [1 / 3] * 3)

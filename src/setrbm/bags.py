@@ -1,6 +1,6 @@
 """Bags: sets of vectors stored as one matrix and offsets.
 
-Every input format is converted to ``Bags``, and every check of sets is here: this is why the module is long.
+Longer than other modules, since every input format is converted to ``Bags`` and every check of sets is here.
 """
 
 from __future__ import annotations

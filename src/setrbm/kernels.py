@@ -14,7 +14,7 @@ The weight of a vector is one over the number of vectors of its set, including i
 threshold: the mean distance between two vectors of the set (migraph), or one number for all sets (migraph2).
 
 The kernel matrix of all vectors is never stored. It is computed in blocks by matrix products, and each block is reduced
-to sets at once. Weights, memory limit and reductions share these blocks, which is why this module is long.
+to sets at once. Longer than other modules, since weights, memory limit and reductions share these blocks.
 """
 
 from __future__ import annotations
