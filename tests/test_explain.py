@@ -6,7 +6,7 @@ from scipy.special import log_softmax
 from brute import CONSTRAINTS, POOLINGS, random_params
 from setrbm import Bags, ClassSetRBM
 from setrbm.energy import free_energy, log_posterior
-from setrbm.explain import explain, pools_without_each
+from setrbm.explain import Explanation, explain, pools_without_each
 
 SIZES = [1, 2, 5, 3]
 
@@ -29,7 +29,7 @@ def posterior(X, params, constraint, pooling):
 
 @pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
-def test_the_drop_is_what_leaving_a_vector_out_costs(bags, params, constraint, pooling):
+def test_the_drop_is_the_decrease_when_a_vector_is_left_out(bags, params, constraint, pooling):
     y = np.array([0, 1, 2, 1])
     drop, alone, _, _ = explain(bags, y, params, constraint, pooling)
     row = 0
@@ -106,9 +106,20 @@ def test_a_planted_deciding_vector_and_feature_are_found():
     assert explained[-1].drop.shape == (4,)
 
 
-def test_an_asked_class_is_explained_and_an_unknown_one_refused():
+def test_a_requested_class_is_explained_and_an_unknown_one_refused():
     X, y = np.random.default_rng(0).random((10, 2, 3)), np.array(["a", "b"] * 5)
     model = ClassSetRBM(max_epochs=2, random_state=0).fit(X, y)
     assert model.explain(X, y=y).classes.tolist() == y.tolist()
     with pytest.raises(ValueError, match=r"only the classes \['a', 'b'\]. Got c at index 0"):
         model.explain(X[:1], y=["c"])
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_top_features_are_the_largest_in_size_with_their_sign(is_sparse):
+    contributions = np.array([[1.0, -4.0, 0.5, 2.0], [1.0, -1.0, 0.5, 1.0], [0.0, 1.0, -3.0, 2.0]])
+    explained = Explanation(
+        np.array(["a", "b"]), np.zeros(3), np.zeros((3, 2)),
+        sparse.csr_array(contributions) if is_sparse else contributions,
+        np.zeros(2), np.array([0, 2, 3]), np.arange(2), np.array(list("wxyz"), dtype=object),
+    )  # fmt: skip
+    assert explained.top_features(3) == [[("x", -5.0), ("z", 3.0), ("w", 2.0)], [("y", -3.0), ("z", 2.0), ("x", 1.0)]]

@@ -42,7 +42,7 @@ def test_each_statistic_equals_numpy_s_of_every_set(statistic, is_sparse, dtype)
 
 
 @pytest.mark.parametrize("is_sparse", [False, True])
-def test_statistics_stand_side_by_side_in_the_order_asked_for_under_their_names(is_sparse):
+def test_statistics_are_concatenated_in_order_with_their_names(is_sparse):
     bags = some_sets()
     names = list("abcdefg")
     bags = Bags(sparse.csr_array(bags.X) if is_sparse else bags.X, bags.offsets, feature_names=names)
@@ -70,7 +70,7 @@ def test_sets_without_a_stored_value_are_zeros():
 
 
 @pytest.mark.parametrize("model", [ClassRBM(random_state=0), SVC()])
-def test_it_goes_before_models_of_vectors(model):
+def test_it_can_precede_models_of_vectors(model):
     rng = np.random.default_rng(0)
     X, y = rng.random((60, 4, 3)), np.arange(60) % 2
     X[y == 1, 2, 1] += 1.0

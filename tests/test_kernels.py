@@ -95,14 +95,14 @@ def test_the_local_kernel_of_a_set_with_itself_is_one_and_need_not_be_positive_s
     assert np.linalg.eigvalsh(K).min() < -1e-3
 
 
-def test_weights_count_the_neighbours_nearer_than_the_mean_distance():
-    # Two near each other and one far: mean distance 2/3 of the far one, so the two share a neighbourhood.
+def test_weights_count_the_neighbors_closer_than_the_mean_distance():
+    # Two near each other and one far: mean distance 2/3 of the far one, so the two share a neighborhood.
     bags = Bags.from_list([[[0.0], [0.1], [9.0]], [[5.0]], [[1.0], [1.0]], [[0.0], [4.0]]])
     np.testing.assert_allclose(vector_weights(bags), [0.25, 0.25, 0.5, 1.0, 0.5, 0.5, 0.5, 0.5])
     np.testing.assert_allclose(vector_weights(bags, threshold=20.0)[:3], [1 / 3] * 3)
 
 
-def test_equal_distances_are_not_told_apart_by_rounding():
+def test_equal_distances_are_not_distinguished_by_rounding():
     corners = Bags(np.concatenate([np.eye(7), np.eye(7)[:3]]), [0, 7, 10])
     np.testing.assert_allclose(vector_weights(corners), np.repeat([1 / 7, 1 / 3], [7, 3]))
 
@@ -117,7 +117,7 @@ def test_the_median_distance_is_that_of_the_vectors():
 
 
 @pytest.mark.parametrize("gamma", [0.0, -1.0, np.nan, np.inf, "mean", None])
-def test_a_bandwidth_that_is_none_is_refused(gamma):
+def test_an_invalid_gamma_is_refused(gamma):
     with pytest.raises(ValueError, match="gamma must be a positive number or 'median'. Got"):
         set_kernel(some_sets(0, [1, 2]), gamma=gamma)
 
@@ -133,19 +133,19 @@ def test_other_bad_input_is_refused():
         set_kernel([[[1e200]], [[1.0]]], gamma=1.0)
 
 
-def test_more_sets_than_memory_allows_are_refused_before_anything_is_done():
+def test_a_kernel_beyond_the_memory_limit_is_refused_before_it_is_computed():
     many = Bags.from_rows(np.zeros((50_000, 1)))
-    with pytest.raises(ValueError, match=r"50,000 x 50,000 sets takes 19,074 MiB.*Got memory_mib=1024. Raise it"):
+    with pytest.raises(ValueError, match=r"50,000 x 50,000 sets needs 19,074 MiB.*Got memory_mib=1024. Raise it"):
         set_kernel(many, gamma=1.0)
 
 
 @pytest.mark.parametrize("memory", [0.0, -1.0, np.nan, "much"])
-def test_a_budget_that_is_none_is_refused(memory):
+def test_an_invalid_memory_limit_is_refused(memory):
     with pytest.raises(ValueError, match="memory_mib must be a positive number. Got"):
         set_kernel(some_sets(0, [1, 2]), gamma=1.0, memory_mib=memory)
 
 
-def test_the_budget_holds_for_the_copies_and_is_asked_before_the_weights(monkeypatch):
+def test_the_memory_limit_includes_copies_and_is_checked_before_the_weights(monkeypatch):
     one_large = Bags(np.random.default_rng(0).random((3000, 4)), [0, 1500, 3000])
     monkeypatch.setattr(kernels, "vector_weights", lambda *_: pytest.fail("weights were made before the budget"))
     with pytest.raises(ValueError, match="Got memory_mib=1"):
@@ -177,7 +177,7 @@ def test_one_far_vector_neither_overflows_nor_blurs_the_others():
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize(("left_sparse", "right_sparse"), [(True, False), (False, True)])
-def test_dense_sets_can_be_held_against_sparse_ones(kernel, left_sparse, right_sparse):
+def test_dense_sets_can_be_compared_with_sparse_ones(kernel, left_sparse, right_sparse):
     def given(bags, is_sparse):
         return Bags(sparse.csr_array(bags.X), bags.offsets) if is_sparse else bags
 

@@ -3,7 +3,7 @@ import pytest
 from scipy import sparse
 
 from setrbm import Bags, ClassSetRBM
-from setrbm.scaling import Scaling
+from setrbm.scaling import PIECE, Scaling, feature_range
 
 
 def bags_of(X):
@@ -35,7 +35,7 @@ def test_sparse_data_already_in_range_are_not_copied():
     assert Scaling.fit(bags).apply(bags) is bags
 
 
-def test_what_was_fitted_dense_scales_sparse_data_the_same():
+def test_scaling_fitted_on_dense_data_scales_sparse_data_the_same():
     X = np.array([[-2.0, 0.0], [2.0, 4.0]])
     scaling = Scaling.fit(bags_of(X))
     sparse_result = scaling.apply(bags_of(sparse.csr_array(X))).X
@@ -54,3 +54,14 @@ def test_predictions_explanations_and_samples_use_the_units_of_the_data(is_spars
     np.testing.assert_allclose(raw.explain(wrap(50 * X)).drop, scaled.explain(wrap(X)).drop, rtol=0, atol=1e-9)
     drawn = [model.sample([3, 3], random_state=0)[0].X for model in (raw, scaled)]
     np.testing.assert_allclose(drawn[0], 50 * drawn[1], rtol=1e-9)
+
+
+@pytest.mark.parametrize("at", [0, PIECE - 1, PIECE, 2 * PIECE + 2])
+def test_every_stored_value_counts_in_the_range_of_sparse_data(at):
+    n = 2 * PIECE + 3
+    data = np.ones(n, dtype=np.float32)
+    data[at] = -7.0
+    X = sparse.csr_array((data, np.arange(n, dtype=np.int32) % 3, np.arange(0, n + 1, 1, dtype=np.int32)), shape=(n, 3))
+    low, high = feature_range(bags_of(X))
+    assert low.tolist() == [0.0] * 3
+    assert high.tolist() == [7.0 if column == at % 3 else 1.0 for column in range(3)]

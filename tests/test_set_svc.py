@@ -40,7 +40,7 @@ def test_it_learns_and_has_probabilities(kernel, n_classes):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_it_is_scikit_learn_s_machine_on_the_kernel_of_the_scaled_sets(kernel):
+def test_it_equals_svc_on_the_kernel_of_the_scaled_sets(kernel):
     bags, y = some_sets()
     new, _ = some_sets(1)
     model = SetSVC(kernel, C=3.0, gamma=0.8, threshold=0.4).fit(bags, y)
@@ -54,7 +54,7 @@ def test_it_is_scikit_learn_s_machine_on_the_kernel_of_the_scaled_sets(kernel):
     assert model.side_.n_sets == len(model.support_) < 60
 
 
-def test_an_indefinite_kernel_is_survived_and_can_be_clipped():
+def test_an_indefinite_kernel_can_be_kept_or_clipped():
     rng = np.random.default_rng(1)
     sizes = rng.integers(1, 30, 60)
     bags, y = Bags(rng.normal(size=(sizes.sum(), 2)), np.concatenate([[0], np.cumsum(sizes)])), np.arange(60) % 2
@@ -99,18 +99,18 @@ def test_bad_input_is_named_at_once():
         ({"gamma": 0.0}, "gamma must be a positive number or 'median'. Got 0.0"),
         ({"kernel": "rbf"}, "kernel must be one of 'migraph', 'migraph2', 'max'. Got 'rbf'"),
         ({"spectrum": "flip"}, "spectrum must be one of 'keep', 'clip'. Got 'flip'"),
-        ({"memory_mib": 1.0}, "60 x 60 sets takes 0 MiB, and the work on it .* Got memory_mib=1. Raise it"),
+        ({"memory_mib": 1.0}, "60 x 60 sets needs 0 MiB, and each thread .* Got memory_mib=1. Raise it"),
     ):
         with pytest.raises(ValueError, match=message):
             SetSVC(**settings).fit(bags, y)
-    with pytest.raises(ValueError, match="must have at least two sets of each class. Got 1"):
+    with pytest.raises(ValueError, match="needs at least two sets of each class. Got 1"):
         SetSVC(probability=True).fit(bags[:5], [0, 0, 0, 0, 1])
     with pytest.raises(AttributeError, match="has no attribute 'predict_proba'"):
         SetSVC().fit(bags, y).predict_proba(bags)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_what_is_chosen_is_what_a_search_over_machines_would_choose(kernel):
+def test_the_selection_equals_that_of_a_grid_search(kernel):
     bags, y = some_sets()
     y = np.where(np.random.default_rng(3).random(60) < 0.2, 1 - y, y)
     model = SetSVCCV(kernel, C=(0.1, 1.0, 100.0), gamma_factors=(0.5, 4.0), threshold_factors=(0.5, 1.0), scale=None)
@@ -139,18 +139,18 @@ def test_what_is_chosen_is_what_a_search_over_machines_would_choose(kernel):
         ({"folds": 1}, "folds must be an integer of 2 or more. Got 1"),
     ],
 )
-def test_choices_that_are_none_are_refused(settings, message):
+def test_invalid_candidates_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         SetSVCCV(**settings).fit(*some_sets())
 
 
-def test_choosing_refuses_a_class_of_one_set():
+def test_selection_refuses_a_class_of_one_set():
     bags, _ = some_sets()
     with pytest.raises(ValueError, match="at least two sets of each class. Got 1 of one. Use SetSVC"):
         SetSVCCV().fit(bags[:11], np.arange(11) == 3)
 
 
-def test_a_class_without_weight_is_as_if_it_had_not_been_given():
+def test_a_class_of_weight_zero_is_dropped():
     bags, y = some_sets(n_classes=3)
     weight = np.where(y == 2, 0.0, 1.0)
     model = SetSVC(probability=True, random_state=0).fit(bags, y, weight)
@@ -170,18 +170,18 @@ def test_weights_enter_the_probabilities():
     ("weights", "message"),
     [({"x": 2.0}, "class_weight must name classes of y. Got x"), ({0: -1.0}, r"class_weight\[0\] must be a positive")],
 )
-def test_class_weights_that_cannot_be_are_named(weights, message):
+def test_invalid_class_weights_are_refused(weights, message):
     with pytest.raises(ValueError, match=message):
         SetSVC(class_weight=weights).fit(*some_sets())
 
 
-def test_what_was_chosen_is_said():
+def test_best_params_are_the_selected_settings():
     model = SetSVCCV("migraph2", C=(1.0, 10.0), gamma_factors=(1.0,), threshold_factors=(1.0,), random_state=0)
     model.fit(*some_sets())
     assert model.best_params_ == {"C": model.C_, "gamma": model.gamma_, "threshold": model.threshold_}
 
 
-def test_new_sets_are_held_against_the_training_sets_around_the_same_centre():
+def test_new_sets_are_centered_like_the_training_sets():
     bags, y = some_sets()
     far = bags.with_vectors((bags.X + 1e4).astype(np.float32))
     near = SetSVC(scale=None, gamma=0.01).fit(bags, y)
@@ -189,10 +189,10 @@ def test_new_sets_are_held_against_the_training_sets_around_the_same_centre():
     np.testing.assert_allclose(moved.decision_function(far[:9]), near.decision_function(bags[:9]), atol=2e-3)
 
 
-def test_clipping_counts_in_the_budget():
+def test_clipping_counts_toward_the_memory_limit():
     bags = Bags.from_rows(np.random.default_rng(0).random((1200, 2)))
     y = np.arange(1200) % 2
     model = SetSVC("max", memory_mib=40.0).fit(bags[:300], y[:300])
     assert model.predict(bags).shape == (1200,)
-    with pytest.raises(ValueError, match="1,200 x 1,200 sets takes 55 MiB"):
+    with pytest.raises(ValueError, match="1,200 x 1,200 sets needs 55 MiB"):
         SetSVC("max", memory_mib=40.0, spectrum="clip").fit(bags, y)

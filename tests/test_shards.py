@@ -1,6 +1,9 @@
+import os
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -8,7 +11,7 @@ from setrbm import Bags, ClassSetRBM, ClassSetRBMCV
 from setrbm.shards import Shards, read_shard, write_shard, write_shards
 
 
-def make(n_sets=60, is_sparse=False, dtype=np.float64, seed=0):
+def make_sets(n_sets=60, is_sparse=False, dtype=np.float64, seed=0):
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 5, n_sets)
     X = (rng.random((sizes.sum(), 5)) * (rng.random((sizes.sum(), 5)) < 0.6)).astype(dtype)
@@ -18,10 +21,19 @@ def make(n_sets=60, is_sparse=False, dtype=np.float64, seed=0):
     return Bags(sparse.csr_array(X) if is_sparse else X, offsets), y
 
 
+def rewrite(path, **changes):
+    """Write a shard again with other arrays, keeping the time (and, for arrays of the same shape, the size)."""
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    before = path.stat()
+    np.savez(path, **arrays | changes)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("is_sparse", [False, True])
-def test_what_is_written_comes_back_mapped_and_not_read(tmp_path, is_sparse, dtype):
-    bags, y = make(is_sparse=is_sparse, dtype=dtype)
+def test_shards_return_the_sets_and_labels_written(tmp_path, is_sparse, dtype):
+    bags, y = make_sets(is_sparse=is_sparse, dtype=dtype)
     shards = write_shards(tmp_path, bags, y, sets_per_shard=25)
     assert [shard.n_sets for shard in shards.shards] == [25, 25, 10]
     assert shards.shape == bags.shape
@@ -37,15 +49,15 @@ def test_what_is_written_comes_back_mapped_and_not_read(tmp_path, is_sparse, dty
 
 @pytest.mark.parametrize("objective", ["discriminative", "hybrid"])
 @pytest.mark.parametrize("is_sparse", [False, True])
-def test_a_stream_of_one_shard_trains_the_model_that_memory_trains(tmp_path, is_sparse, objective):
-    bags, y = make(is_sparse=is_sparse)
+def test_training_from_one_shard_equals_training_from_memory(tmp_path, is_sparse, objective):
+    bags, y = make_sets(is_sparse=is_sparse)
     model = ClassSetRBM(5, objective=objective, max_epochs=4, early_stopping=False, random_state=0)
     expected = model.fit(bags, y).W_
     np.testing.assert_allclose(model.fit(write_shards(tmp_path, bags, y)).W_, expected, rtol=0, atol=1e-12)
 
 
-def test_many_shards_learn_and_predict_as_memory_does(tmp_path):
-    bags, y = make(200)
+def test_training_and_prediction_work_over_many_shards(tmp_path):
+    bags, y = make_sets(200)
     shards = write_shards(tmp_path, bags, y, sets_per_shard=30)
     model = ClassSetRBM(20, random_state=0, max_epochs=60).fit(shards)
     assert (model.predict(shards) == y).mean() > 0.9
@@ -56,7 +68,7 @@ def test_many_shards_learn_and_predict_as_memory_does(tmp_path):
 
 
 def test_partial_fit_over_a_stream_is_one_pass_of_fit(tmp_path):
-    bags, y = make()
+    bags, y = make_sets()
     shards = write_shards(tmp_path, bags, y, sets_per_shard=25)
     whole = ClassSetRBM(5, max_epochs=3, early_stopping=False, random_state=0).fit(shards)
     parts = ClassSetRBM(5, random_state=0)
@@ -68,7 +80,7 @@ def test_partial_fit_over_a_stream_is_one_pass_of_fit(tmp_path):
 
 
 def test_scaling_is_measured_over_all_shards(tmp_path):
-    bags, y = make()
+    bags, y = make_sets()
     bags.X[:] = bags.X * 7 - 3
     model = ClassSetRBM(5, max_epochs=1, random_state=0).fit(write_shards(tmp_path, bags, y, sets_per_shard=7))
     np.testing.assert_array_equal(model.scale_low_, bags.X.min(axis=0))
@@ -76,7 +88,7 @@ def test_scaling_is_measured_over_all_shards(tmp_path):
 
 
 def test_balanced_weights_count_all_shards(tmp_path):
-    bags, _ = make(60)
+    bags, _ = make_sets(60)
     y = (np.arange(60) % 10 == 0).astype(int)
     shards = write_shards(tmp_path, bags, y, sets_per_shard=20)
     plain, balanced = (
@@ -104,9 +116,11 @@ def test_memory_stays_bounded_by_a_shard(tmp_path):
     assert peak < 6e6
 
 
-@pytest.mark.parametrize("damage", ["missing", "truncated", "foreign", "width", "labels", "nan", "kind"])
+@pytest.mark.parametrize(
+    "damage", ["missing", "truncated", "foreign", "width", "labels", "type of labels", "nan", "kind"]
+)
 def test_a_bad_shard_is_named_before_anything_is_trained(tmp_path, damage):
-    bags, y = make()
+    bags, y = make_sets()
     paths = [shard.path for shard in write_shards(tmp_path, bags, y, sets_per_shard=25).shards]
     bad = paths[1]
     if damage == "missing":
@@ -118,7 +132,9 @@ def test_a_bad_shard_is_named_before_anything_is_trained(tmp_path, damage):
     elif damage == "width":
         write_shard(bad, Bags(np.ones((3, 4)), [0, 3]), np.array(["no"]))
     elif damage == "labels":
-        write_shard(bad, Bags(np.ones((3, 5)), [0, 3]), np.array(["no", "yes"]))
+        rewrite(bad, y=np.array(["no"]))
+    elif damage == "type of labels":
+        rewrite(bad, y=np.arange(25))
     elif damage == "nan":
         write_shard(bad, Bags(np.full((3, 5), np.nan), [0, 3]), np.array(["no"]))
     else:
@@ -128,11 +144,11 @@ def test_a_bad_shard_is_named_before_anything_is_trained(tmp_path, damage):
 
 
 def test_a_shard_that_changes_during_training_is_named(tmp_path):
-    bags, y = make()
+    bags, y = make_sets()
     shards = write_shards(tmp_path, bags, y, sets_per_shard=25)
     write_shard(shards.shards[2].path, bags[:3], y[:3])
     model = ClassSetRBM(5, max_epochs=2)
-    with pytest.raises(ValueError, match="shard-00002.npz' is gone, or changed while it was in use"):
+    with pytest.raises(ValueError, match="shard-00002.npz' changed after the Shards were created"):
         model.fit(shards)
     assert not hasattr(model, "W_")
 
@@ -144,20 +160,20 @@ def test_objects_are_never_unpickled(tmp_path):
 
 
 def test_labels_and_weights_beside_shards_are_refused(tmp_path):
-    bags, y = make()
+    bags, y = make_sets()
     shards = write_shards(tmp_path, bags, y)
     with pytest.raises(ValueError, match="bring their own labels"):
         ClassSetRBM().fit(shards, y)
 
 
-def test_what_cannot_take_shards_says_so(tmp_path):
-    shards = write_shards(tmp_path, *make())
+def test_estimators_that_do_not_support_shards_refuse_them(tmp_path):
+    shards = write_shards(tmp_path, *make_sets())
     with pytest.raises(TypeError, match="one by one"):
         ClassSetRBMCV().fit(shards, None)
 
 
 def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
-    bags, y = make()
+    bags, y = make_sets()
 
     def fail(*args, **kwargs):
         raise OSError("disk full")
@@ -172,11 +188,13 @@ def test_a_shard_whose_columns_lie_beyond_its_width_is_refused(tmp_path):
     X = sparse.csr_array(np.eye(4))
     X.indices[2] = 9
     write_shard(tmp_path / "bad.npz", Bags._trusted(X, np.arange(5), None, None), np.arange(4))
-    with pytest.raises(ValueError, match=r"bad.npz.*columns of a sparse matrix must lie between 0 and 3. Got 0 to 9"):
+    with pytest.raises(
+        ValueError, match=r"bad.npz.*column indices of a sparse matrix must lie between 0 and 3. Got 0 to 9"
+    ):
         Shards([tmp_path / "bad.npz"])
 
 
-def test_streams_of_which_nothing_or_everything_is_held_out(tmp_path):
+def test_shards_of_which_nothing_or_everything_is_held_out(tmp_path):
     bags, y = Bags(np.random.default_rng(0).random((8, 3)), np.arange(9)), np.arange(8) % 2
     shards = write_shards(tmp_path, bags, y, sets_per_shard=4)
     none_held_out = [ClassSetRBM(5, max_epochs=3, validation_fraction=1e-9, random_state=0).fit(shards)]
@@ -195,22 +213,22 @@ def test_a_reader_that_gives_other_sets_on_a_later_pass_is_noticed(tmp_path):
         whole, labels = read_shard(path)
         return (whole, labels) if len(calls) == 1 else (Bags(whole.X[:4], np.arange(5)), labels)
 
-    with pytest.raises(ValueError, match="was read otherwise than when the Shards were made"):
+    with pytest.raises(ValueError, match="changed after the Shards were created"):
         ClassSetRBM(5, max_epochs=2).fit(Shards(paths, read=read))
 
 
-def test_a_folder_is_its_shards_and_is_not_written_to_twice(tmp_path):
+def test_a_folder_stands_for_its_shards_and_is_not_overwritten(tmp_path):
     bags, y = Bags(np.random.default_rng(0).random((8, 3)), np.arange(9)), np.arange(8) % 2
     written = write_shards(tmp_path / "s", bags.to_list(), y, sets_per_shard=4)
     assert [s.path for s in Shards(tmp_path / "s").shards] == [s.path for s in written.shards]
     assert 0.0 <= ClassSetRBM(5, max_epochs=1).fit(written).score(written) <= 1.0
-    with pytest.raises(FileExistsError, match="must not hold shards yet. Got 2, the first 'shard-00000.npz'"):
+    with pytest.raises(FileExistsError, match="must not contain shards yet. Got 2, the first 'shard-00000.npz'"):
         write_shards(tmp_path / "s", bags, y)
     with pytest.raises(ValueError, match=r"at least one shard. Got none \(a folder is searched for shard-\*.npz\)"):
         Shards(tmp_path)
 
 
-def test_shards_of_one_class_each_are_warned_of(tmp_path):
+def test_shards_of_one_class_each_cause_a_warning(tmp_path):
     bags, y = Bags(np.random.default_rng(0).random((40, 3)), np.arange(41)), np.repeat([0, 1], 20)
     with pytest.warns(UserWarning, match="4 of 4 shards hold sets of one class only .* write them in random order"):
         ClassSetRBM(5, max_epochs=2).fit(write_shards(tmp_path, bags, y, sets_per_shard=10))
@@ -223,3 +241,141 @@ def test_a_shard_with_a_flipped_byte_is_named(tmp_path):
     path.write_bytes(whole[:3000] + bytes([whole[3000] ^ 1]) + whole[3001:])
     with pytest.raises(ValueError, match="shard-00000.npz.*is damaged"):
         Shards([path])
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [([0, 1], int), ([False, True], bool), (["a", "b"], str), ([0.5, 1.5], float), ([np.int64(3), 5], int)],
+)
+@pytest.mark.parametrize("make", [lambda y: np.array(y, dtype=object), list, lambda y: pd.Series(y, dtype=object)])
+def test_labels_come_back_with_their_type(tmp_path, labels, kind, make):
+    bags, _ = make_sets(60)
+    y = [labels[k % 2] for k in range(60)]
+    shards = write_shards(tmp_path, bags, make(y), sets_per_shard=25)
+    assert [type(label) for label in shards.classes.tolist()] == [kind, kind]
+    assert np.concatenate([part for _, _, part in shards]).tolist() == y
+
+
+def test_a_model_trained_from_shards_predicts_labels_of_object_type_as_they_were_given(tmp_path):
+    bags, text = make_sets(200)
+    y = np.array([int(label == "yes") for label in text], dtype=object)
+    model = ClassSetRBM(20, random_state=0, max_epochs=60).fit(write_shards(tmp_path, bags, y, sets_per_shard=50))
+    assert model.score(bags, y.astype(int)) > 0.9
+
+
+@pytest.mark.parametrize("y", [[0, "1", 2], ["a", None, "b"], ["a", np.nan, "b"], [2**70, 1, 2]])
+@pytest.mark.parametrize("make", [list, lambda y: pd.Series(y, dtype=object)])
+def test_labels_that_would_not_come_back_as_given_are_refused(tmp_path, y, make):
+    with pytest.raises(TypeError, match="Labels must be all integers, all floats, all booleans or all strings"):
+        write_shards(tmp_path / "new", Bags.from_rows(np.ones((3, 2))), make(y))
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_shard_takes_one_label_per_set(tmp_path):
+    with pytest.raises(ValueError, match=r"y must hold one label for each of 1 sets. Got shape \(2,\)"):
+        write_shard(tmp_path / "one.npz", Bags(np.ones((3, 5)), [0, 3]), np.array([0, 1]))
+
+
+def changed_indices(path, at, to):
+    with np.load(path) as stored:
+        indices = stored["indices"].copy()
+    indices[at] = to
+    return indices
+
+
+@pytest.mark.parametrize("column", [5, 2**31 - 1, -1])
+def test_a_column_index_changed_between_epochs_is_noticed_though_size_and_time_are_the_same(tmp_path, column):
+    bags, y = make_sets(is_sparse=True)
+    shards = write_shards(tmp_path, bags, y, sets_per_shard=25)
+    path = shards.shards[1].path
+    rewrite(path, indices=changed_indices(path, -1, column))
+    with pytest.raises(ValueError, match="shard-00001.npz.*column indices of a sparse matrix must lie between 0 and 4"):
+        list(shards)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("offsets", lambda a: np.concatenate([a[:-2], [a[-1] + 9, a[-1]]]), "offsets must not decrease"),
+        ("offsets", lambda a: np.concatenate([a[:-2], a[-3:-2], a[-1:]]), "at least one vector"),
+        (
+            "indptr",
+            lambda a: np.concatenate([a[:1], [10**6], a[2:]]).astype(a.dtype),
+            "row pointers of a sparse matrix must not decrease",
+        ),
+        ("indptr", lambda a: np.concatenate([a[:-1], [10**6]]).astype(a.dtype), "index pointer"),
+        ("y", lambda a: np.where(np.arange(len(a)) == 3, "xx", a), "changed after the Shards were created"),
+        ("y", lambda a: np.roll(a, 1), None),
+    ],
+)
+def test_parts_changed_between_epochs_are_noticed_though_size_and_time_are_the_same(tmp_path, name, change, message):
+    bags, y = make_sets(is_sparse=True)
+    shards = write_shards(tmp_path, bags, y, sets_per_shard=30)
+    path = shards.shards[1].path
+    with np.load(path) as stored:
+        rewrite(path, **{name: change(stored[name])})
+    assert path.stat().st_size == shards.shards[1].stamp[0]
+    if message is None:
+        assert len(list(shards)) == 2
+        return
+    with pytest.raises(ValueError, match=f"shard-00001.npz.*{message}"):
+        list(shards)
+
+
+def test_duplicate_column_indices_are_summed_in_every_pass(tmp_path):
+    offsets, indptr = np.arange(3), np.array([0, 3, 4], dtype=np.int32)
+    data, indices = np.array([1.0, 2.0, 4.0, 8.0]), np.array([2, 0, 2, 1], dtype=np.int32)
+    path = tmp_path / "shard-00000.npz"
+    np.savez(path, offsets=offsets, y=np.arange(2), n_features=3, data=data, indices=indices, indptr=indptr)
+    shards = Shards([path])
+    for bags in (read_shard(path)[0], *(bags for _ in range(2) for _, bags, _ in shards)):
+        assert bags.X.has_canonical_format
+        np.testing.assert_array_equal(bags.X.toarray(), [[2, 0, 5], [0, 8, 0]])
+
+
+def test_writers_of_the_same_shard_at_once_all_succeed_and_leave_a_whole_file(tmp_path):
+    bags, y = make_sets(400)
+    path = tmp_path / "shard-00000.npz"
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda _: write_shard(path, bags, y), range(40)))
+    again, labels = read_shard(path)
+    np.testing.assert_array_equal(again.X, bags.X)
+    np.testing.assert_array_equal(labels, y)
+    assert os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"n_features": np.arange(2)},
+        {"indices": np.zeros(3, dtype=np.complex128)},
+        {"indptr": np.zeros(3)},
+        {"indptr": np.array(3)},
+        {"offsets": np.zeros((2, 2), dtype=np.intp)},
+        {"data": np.array(["a", "b"])},
+        {"y": np.zeros((0, 4))},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_a_shard_with_arrays_of_the_wrong_kind_is_refused_by_name(tmp_path, changes):
+    path = write_shards(tmp_path, *make_sets(is_sparse=True)).shards[0].path
+    rewrite(path, **changes)
+    with pytest.raises(ValueError, match=path.name):
+        Shards([path])
+
+
+def test_a_shard_changed_at_any_place_of_its_archive_is_refused_by_name(tmp_path):
+    bags, y = make_sets(2)
+    path = write_shards(tmp_path, bags, y).shards[0].path
+    whole = path.read_bytes()
+    # Everything past the arrays: names, sizes, versions, compression methods and checksums of the members.
+    for at in range(whole.index(b"PK\x01\x02"), len(whole)):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        try:
+            list(Shards([path]))
+        except ValueError as error:
+            message = str(error)
+        else:
+            # Times, attributes and the like do not matter.
+            continue
+        assert path.name in message

@@ -1,4 +1,4 @@
-"""Files that are either whole or not there."""
+"""Atomic file writes."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import IO
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a temporary file that takes the place of ``path`` once it is complete and on disk.
+    """Open a temporary file that replaces ``path`` once it is complete and on disk.
 
-    Every writer has a temporary name of its own. If anything fails, the old file stays and the temporary one goes.
+    Each writer uses its own temporary name. On failure, the old file is kept and the temporary file deleted.
     """
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {str(path.parent)!r} to write {path.name!r} to.")
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        # Created by open, so that the umask sets its permissions; "x" never takes an existing file.
+        # open applies the umask to the permissions, and "x" never opens an existing file.
         with open(temporary, "xb") as file:
             yield file
             file.flush()
@@ -32,6 +32,6 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def write_atomically(path: Path, payload: bytes) -> None:
-    """Write a file that appears under its name only when it is whole."""
+    """Write a file that appears under its name only when it is complete."""
     with replacing(path) as file:
         file.write(payload)

@@ -1,4 +1,4 @@
-"""Names in messages: a few of many, and the nearest to a misspelled one."""
+"""Names in messages: the first of many, and the closest to a misspelled one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 
 def listed(names: Iterable[object], most: int = 5) -> str:
-    """Return the first names, and how many more there are.
+    """Return the first names and the number of the others.
 
     Examples
     --------
@@ -20,7 +20,7 @@ def listed(names: Iterable[object], most: int = 5) -> str:
 
 
 def nearest(name: str, known: Sequence[str], most: int = 1) -> list[str]:
-    """Return the known names closest to a name, whatever the case; none if nothing is close.
+    """Return the known names closest to a name, ignoring case; an empty list if none is close.
 
     Examples
     --------

@@ -1,4 +1,7 @@
-"""Bags: many sets of vectors as one matrix and offsets. Every input format ends here; every check of sets is here."""
+"""Bags: sets of vectors stored as one matrix and offsets.
+
+Longer than other modules, since every input format is converted to ``Bags`` and every check of sets is here.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from setrbm._text import listed
 from setrbm._types import Floats, Integers, Mask
 
 Labels = npt.NDArray[Any]
@@ -22,12 +26,12 @@ class Bags:
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_vectors, n_features)
-        All vectors, those of a set standing together. float32 and float64 are kept, other numbers become float64;
-        other sparse formats become CSR. Nothing is copied that need not be.
+        All vectors; those of a set are contiguous. float32 and float64 are kept, other numbers are converted to
+        float64, and other sparse formats to CSR. Data are copied only to convert them.
     offsets : array-like of int of shape (n_sets + 1,)
         Set k holds rows ``offsets[k]:offsets[k + 1]``; none may be empty.
     ids : array-like of shape (n_sets,), optional
-        A name for each set; the default is its position.
+        An id for each set; by default its position.
     feature_names : sequence of str, optional
 
     Examples
@@ -60,14 +64,14 @@ class Bags:
 
     @classmethod
     def _trusted(cls, X: Any, offsets: Integers, ids: Labels | None, feature_names: Labels | None) -> Bags:
-        """Make bags from parts already checked."""
+        """Create bags from parts that have been checked."""
         bags = cls.__new__(cls)
         bags.X, bags.offsets, bags._ids, bags.feature_names = X, offsets, ids, feature_names
         return bags
 
     @classmethod
     def from_list(cls, sets: Iterable[Any], ids: npt.ArrayLike | None = None) -> Bags:
-        """Make bags from one matrix a set, dense or sparse.
+        """Create bags from a list with one matrix per set, dense or sparse.
 
         Examples
         --------
@@ -82,7 +86,7 @@ class Bags:
         for k, matrix in enumerate(matrices):
             if matrix.ndim != 2:
                 raise ValueError(
-                    f"Each set must be a matrix with one vector a row. Got {matrix.ndim} dimension(s) for the set at "
+                    f"Each set must be a matrix with one vector per row. Got {matrix.ndim} dimension(s) for the set at "
                     f"index {k}."
                 )
         offsets = offsets_of([m.shape[0] for m in matrices])
@@ -99,7 +103,7 @@ class Bags:
 
     @classmethod
     def concatenate(cls, parts: Iterable[Bags]) -> Bags:
-        """Join several bags into one, keeping their ids.
+        """Concatenate several bags, keeping their ids.
 
         Examples
         --------
@@ -119,7 +123,7 @@ class Bags:
 
     @classmethod
     def from_array(cls, array: npt.ArrayLike) -> Bags:
-        """Make bags from an array of shape (n_sets, n_vectors, n_features): sets of equal size.
+        """Create bags of equal size from an array of shape (n_sets, n_vectors, n_features).
 
         Examples
         --------
@@ -136,7 +140,7 @@ class Bags:
 
     @classmethod
     def from_rows(cls, X: Any) -> Bags:
-        """Make bags from a plain matrix: each row a set of one.
+        """Create bags from a matrix in which each row is a set of one vector.
 
         Examples
         --------
@@ -166,10 +170,10 @@ class Bags:
         labels: npt.ArrayLike | None = None,
         feature_names: Iterable[str] | None = None,
     ) -> Bags | tuple[Bags, Labels]:
-        """Make bags from a matrix and the name of the set each row belongs to.
+        """Create bags from a matrix and the id of the set that each row belongs to.
 
-        Sets come in order of first appearance, with their names as ``ids``; the rows of a set need not stand together.
-        With ``labels``, one a row, the label of each set is returned too.
+        Sets are in order of first appearance, with the groups as ``ids``; the rows of a set need not be contiguous.
+        With ``labels``, one per row, the label of each set is also returned.
 
         Examples
         --------
@@ -181,11 +185,13 @@ class Bags:
             feature_names = _names_of(X)
         X = _as_matrix(X)
         names = _as_column(groups, X.shape[0], "groups")
+        _refuse_missing(_is_missing(groups, names), "groups")
         codes, first_rows = _codes_by_first_appearance(names)
         ids = names[first_rows]
         y = None
         if labels is not None:
             row_labels = _as_column(labels, X.shape[0], "labels")
+            _refuse_missing(_is_missing(labels, row_labels), "labels")
             y = row_labels[first_rows]
             _refuse_mixed_labels(row_labels, y, codes, ids)
         offsets = offsets_of(np.bincount(codes, minlength=len(ids)))
@@ -204,18 +210,18 @@ class Bags:
 
     @classmethod
     def from_frame(cls, frame: Any, bag: str = "bag", label: str | None = None) -> Bags | tuple[Bags, Labels]:
-        """Make bags from a pandas, polars or arrow frame with one vector a row.
+        """Create bags from a pandas, polars or arrow data frame with one vector per row.
 
-        Every column but those of the bag and the label is a feature. Sets come in order of first appearance, whether
-        or not their rows stand together.
+        All columns except the bag and label columns are features. Sets are in order of first appearance; their rows
+        need not be contiguous.
 
         Parameters
         ----------
         frame : DataFrame or Table
         bag : str
-            The column that names the set each row belongs to.
+            The column with the id of the set that each row belongs to.
         label : str, optional
-            The column with the set's label, the same in all rows of a set. With it, ``(bags, y)`` is returned.
+            The column with the label of the set, the same in all rows of a set. If given, ``(bags, y)`` is returned.
 
         Examples
         --------
@@ -232,16 +238,17 @@ class Bags:
                 "frame.columns = frame.columns.astype(str)."
             )
         table = nw.from_native(frame, eager_only=True)
+        schema = table.schema
         for column in (bag, label):
-            if column is not None and column not in table.columns:
-                raise ValueError(f"The frame must have a column {column!r}. Got the columns {_some(table.columns)}.")
-            if column is not None and (nulls := table[column].is_null().sum()):
-                raise ValueError(f"Column {column!r} must have a value in every row. Got {nulls} missing.")
-        features = [name for name in table.columns if name not in (bag, label)]
+            if column is not None and column not in schema:
+                raise ValueError(f"The frame must have a column {column!r}. Got the columns {_quoted(schema)}.")
+            if column is not None:
+                _refuse_missing(table[column].is_null().to_numpy(), f"Column {column!r}")
+        features = [name for name in schema if name not in (bag, label)]
         if not features:
             raise ValueError(f"The frame must have at least one feature column besides {bag!r}. Got none.")
-        if text := [n for n in features if not (table.schema[n].is_numeric() or table.schema[n] == nw.Boolean)]:
-            raise ValueError(f"Feature columns must be numeric. Got {_some(text)} of type {table.schema[text[0]]}.")
+        if text := [name for name in features if not (schema[name].is_numeric() or schema[name] == nw.Boolean)]:
+            raise ValueError(f"Feature columns must be numeric. Got {_quoted(text)} of type {schema[text[0]]}.")
         X: Labels = table.select(features).to_numpy()
         groups: Labels = table[bag].to_numpy()
         if label is None:
@@ -250,17 +257,17 @@ class Bags:
         return cls.from_groups(X, groups, labels, feature_names=features)
 
     def to_list(self) -> list[Any]:
-        """Return one matrix a set; dense ones are views."""
+        """Return a list with one matrix per set; dense matrices are views."""
         return list(self)
 
     def to_groups(self) -> tuple[Any, Labels]:
-        """Return the matrix of all vectors and, for each row, the id of its set."""
+        """Return the matrix of all vectors and the id of the set of each row."""
         return self.X, np.repeat(self.ids, self.sizes)
 
     def to_frame(
         self, y: npt.ArrayLike | None = None, bag: str = "bag", label: str = "label", backend: FrameBackend = "pandas"
     ) -> Any:
-        """Return a frame with one vector a row: the bag column, the label column if ``y`` is given, the features."""
+        """Return a data frame with one vector per row: bag column, label column if ``y`` is given, features."""
         X, groups = self.to_groups()
         dense = X.toarray() if sparse.issparse(X) else X
         columns: dict[str, Any] = {bag: groups}
@@ -278,7 +285,7 @@ class Bags:
 
     @property
     def n_vectors(self) -> int:
-        """The number of vectors in all sets together."""
+        """The total number of vectors."""
         return int(self.X.shape[0])
 
     @property
@@ -288,7 +295,7 @@ class Bags:
 
     @property
     def ids(self) -> Labels:
-        """The name of each set; its position if none was given."""
+        """The id of each set; by default its position."""
         return np.arange(len(self)) if self._ids is None else self._ids
 
     @property
@@ -299,13 +306,15 @@ class Bags:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether the vectors are kept as CSR."""
+        """Whether the vectors are stored as CSR."""
         return bool(sparse.issparse(self.X))
 
     def with_vectors(self, X: Any, feature_names: Iterable[str] | None = None) -> Bags:
-        """Return the same sets with other vectors, one for each of the old."""
+        """Return the same sets with each vector replaced by another."""
         if X.shape[0] != self.n_vectors:
-            raise ValueError(f"There must be one new vector for each of the {self.n_vectors} old. Got {X.shape[0]}.")
+            raise ValueError(
+                f"There must be one new vector for each of the {self.n_vectors} vectors. Got {X.shape[0]}."
+            )
         X = _as_matrix(X)
         names = None if feature_names is None else _as_names(feature_names, X.shape[1])
         return Bags._trusted(X, self.offsets, self._ids, names)
@@ -313,9 +322,9 @@ class Bags:
     def check_finite(self) -> None:
         """Raise ValueError naming the first value that is NaN or infinite."""
         values = self.X.data if self.is_sparse else self.X
-        # A sum is finite only if every term is; it is also finite for almost all good data, and much cheaper.
+        # A sum is finite only if every term is. If it overflows, each value is checked.
         with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(values.sum(dtype=np.float64)):
+            if np.isfinite(values.sum()):
                 return
         bad = ~np.isfinite(values)
         if not bad.any():
@@ -327,12 +336,12 @@ class Bags:
         )
 
     def place_of_first(self, chosen: Mask) -> str:
-        """Return set, vector and feature of the first chosen value, in words.
+        """Describe set, vector and feature of the first chosen value.
 
         Parameters
         ----------
         chosen : ndarray of bool
-            One value for each of ``X``, or for each of ``X.data`` if sparse.
+            One entry per value of ``X``, or of ``X.data`` if sparse.
         """
         flat = int(chosen.ravel().argmax())
         if self.is_sparse:
@@ -363,7 +372,7 @@ class Bags:
         return self._take(_as_positions(key, len(self)))
 
     def _span(self, start: int, stop: int) -> Bags:
-        """Return the sets from start to stop as a view."""
+        """Return the sets from start to stop, as a view."""
         offsets = self.offsets[start : max(start, stop) + 1]
         _refuse_none(len(offsets) - 1)
         ids = np.arange(start, stop) if self._ids is None else self._ids[start:stop]
@@ -372,14 +381,12 @@ class Bags:
     def _take(self, positions: Integers) -> Bags:
         """Return the sets at these positions, as a copy."""
         _refuse_none(len(positions))
-        starts, sizes = self.offsets[positions], self.sizes[positions]
-        offsets = offsets_of(sizes)
-        rows = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
+        rows, offsets = rows_of(self.offsets, positions)
         return Bags._trusted(self.X[rows], offsets, self.ids[positions], self.feature_names)
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(
-            "Bags hold sets of different sizes and cannot become one array. Use bags.X for all vectors, or "
+            "Bags hold sets of different sizes and cannot be converted to one array. Use bags.X for all vectors, or "
             "PerVector(transformer) to apply a transformer to each vector."
         )
 
@@ -392,7 +399,7 @@ class Bags:
 
 
 def offsets_of(sizes: npt.ArrayLike) -> Integers:
-    """Return where each of several parts of these sizes begins, and where the last ends.
+    """Return the offset at which each part of these sizes starts, and the end of the last.
 
     Examples
     --------
@@ -402,34 +409,59 @@ def offsets_of(sizes: npt.ArrayLike) -> Integers:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
 
 
+def rows_of(offsets: Integers, sets: Integers) -> tuple[Integers, Integers]:
+    """Return the rows of some sets, in their order, and the offsets of these sets among them.
+
+    Examples
+    --------
+    >>> rows_of(np.array([0, 2, 5]), np.array([1, 0]))
+    (array([2, 3, 4, 0, 1]), array([0, 3, 5]))
+    """
+    sizes = np.diff(offsets)[sets]
+    chosen = offsets_of(sizes)
+    return np.arange(chosen[-1]) + np.repeat(offsets[sets] - chosen[:-1], sizes), chosen
+
+
 def _as_matrix(X: Any) -> Any:
-    """Return a float matrix, dense or canonical CSR, copying only to convert."""
+    """Return a float matrix, dense or canonical CSR, copied only to convert it."""
     if sparse.issparse(X):
         X = sparse.csr_array(X)
         if X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)
-        _refuse_broken(X)
-        if not X.has_canonical_format:
+        if not _is_canonical(X):
             X = X.copy()
             X.sum_duplicates()
+        X.has_canonical_format = True
         return X
     X = np.asarray(X)
     if X.ndim != 2:
-        raise ValueError(f"X must be a matrix with one vector a row. Got {X.ndim} dimension(s).")
+        raise ValueError(f"X must be a matrix with one vector per row. Got {X.ndim} dimension(s).")
     if X.dtype.kind not in "fiub":
         X = _numbers_from_objects(X)
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
-def _refuse_broken(X: Any) -> None:
-    """Refuse a sparse matrix whose parts do not fit: whoever trusted them would read beyond its memory."""
-    if (np.diff(X.indptr) < 0).any():
+def _is_canonical(X: Any) -> bool:
+    """Return whether column indices increase within each row; raise ValueError if an index is out of range.
+
+    Compiled code relies on both, so this is checked for every matrix, in one pass over the indices.
+    """
+    starts, stops = X.indptr[:-1], X.indptr[1:]
+    if (starts > stops).any():
         raise ValueError("The row pointers of a sparse matrix must not decrease.")
-    if X.nnz and not (X.indices.min() >= 0 and X.indices.max() < X.shape[1]):
+    filled = starts < stops
+    firsts, lasts = starts[filled], stops[filled] - 1
+    increases = X.indices[1:] > X.indices[:-1]
+    increases[lasts[:-1]] = True
+    is_canonical = bool(increases.all())
+    # Where the indices of a row increase, its first and last bound the others.
+    columns = X.indices[np.concatenate([firsts, lasts])] if is_canonical else X.indices
+    if columns.size and not (columns.min() >= 0 and columns.max() < X.shape[1]):
         raise ValueError(
-            f"The columns of a sparse matrix must lie between 0 and {X.shape[1] - 1}. Got {X.indices.min()} to "
-            f"{X.indices.max()}."
+            f"The column indices of a sparse matrix must lie between 0 and {X.shape[1] - 1}. Got {columns.min()} to "
+            f"{columns.max()}."
         )
+    return is_canonical
 
 
 def _numbers_from_objects(X: npt.NDArray[Any]) -> Floats:
@@ -450,7 +482,7 @@ def _as_offsets(offsets: npt.ArrayLike, n_rows: int) -> Integers:
     array: Integers = given.astype(np.intp, copy=False)
     if array[0] != 0 or array[-1] != n_rows:
         raise ValueError(
-            f"offsets must begin with 0 and end with the number of vectors, {n_rows}. Got {array[0]} and {array[-1]}."
+            f"offsets must start with 0 and end with the number of vectors, {n_rows}. Got {array[0]} and {array[-1]}."
         )
     sizes = np.diff(array)
     if (down := np.flatnonzero(sizes < 0)).size:
@@ -495,7 +527,7 @@ def _names_of(matrix: Any) -> list[str] | None:
 
 
 def _common_names(sets: Sequence[Any]) -> list[str] | None:
-    """Return the column names all sets share, None if they have none; raise ValueError if they differ."""
+    """Return the column names of the sets, None if they have none; raise ValueError if they differ."""
     named = [_names_of(matrix) for matrix in sets]
     for k, names in enumerate(named):
         if names != named[0]:
@@ -510,14 +542,35 @@ def _as_column(values: npt.ArrayLike, length: int, name: str, of: str = "vector"
     return column
 
 
+def _is_missing(values: npt.ArrayLike, column: Labels) -> Mask:
+    """Return which values are None, NaN, NaT or pandas' NA; ``column`` is the array made of the values given."""
+    # numpy turns NaN in a list of strings into the text "nan".
+    from_text = column.dtype.kind == "U" and not isinstance(values, np.ndarray)
+    if from_text or column.dtype.kind in "OT":
+        return np.array([_is_missing_value(value) for value in np.asarray(values, dtype=object)], dtype=bool)
+    return np.asarray(column != column)
+
+
+def _is_missing_value(value: Any) -> bool:
+    try:
+        # Only NaN and NaT differ from themselves.
+        return value is None or bool(value != value)
+    except TypeError:
+        # pandas' NA is neither true nor false.
+        return True
+
+
+def _refuse_missing(missing: Mask, name: str) -> None:
+    if (rows := np.flatnonzero(missing)).size:
+        raise ValueError(f"{name} must have a value in every row. Got {rows.size} missing, in rows {listed(rows)}.")
+
+
 def _codes_by_first_appearance(names: Labels) -> tuple[Integers, Integers]:
-    """Return each row's set number, counted in order of first appearance, and the first row of each set."""
+    """Return the position of each row's set, in order of first appearance, and the first row of each set."""
     if names.dtype == object:
         seen: dict[Any, int] = {}
         codes = np.array([seen.setdefault(name, len(seen)) for name in names], dtype=np.intp)
         return codes, np.unique(codes, return_index=True)[1]
-    if names.dtype.kind == "f" and np.isnan(names).any():
-        raise ValueError(f"Every vector must belong to a set. Got {int(np.isnan(names).sum())} whose group is NaN.")
     _, first_rows, inverse = np.unique(names, return_index=True, return_inverse=True)
     by_appearance = np.argsort(first_rows, kind="stable")
     rank = np.empty_like(by_appearance)
@@ -529,16 +582,16 @@ def _refuse_mixed_labels(row_labels: Labels, y: Labels, codes: Integers, ids: La
     if (rows := np.flatnonzero(row_labels != y[codes])).size:
         at = codes[rows[0]]
         raise ValueError(
-            f"All vectors of a set must carry the same label. Got {row_labels[rows[0]]!s} in row {rows[0]} of set "
-            f"{ids[at]!s}, whose first vector says {y[at]!s}; {len(np.unique(codes[rows]))} such set(s)."
+            f"All vectors of a set must have the same label. Got {row_labels[rows[0]]!s} in row {rows[0]} of set "
+            f"{ids[at]!s}, whose first vector has {y[at]!s}; {len(np.unique(codes[rows]))} such set(s)."
         )
 
 
 def _first_of_tuple(key: tuple[Any, ...]) -> Any:
-    """Return the key for sets from the tuple scikit-learn indexes with: ``bags[key, ...]`` or ``bags[key, :]``."""
+    """Return the key for sets from the tuples that scikit-learn indexes with: ``[key, ...]`` and ``[key, :]``."""
     if len(key) == 2 and (key[1] is Ellipsis or key[1] == slice(None)):
         return key[0]
-    raise IndexError("Bags can be indexed by sets only. Use bags.X to choose features.")
+    raise IndexError("Bags can be indexed by set only. Use bags.X to select features.")
 
 
 def _as_positions(key: Any, n_sets: int) -> Integers:
@@ -552,13 +605,14 @@ def _as_positions(key: Any, n_sets: int) -> Integers:
     if array.size == 0:
         return np.empty(0, dtype=np.intp)
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise IndexError(f"Sets are chosen by integers, a slice or a mask. Got {array.dtype} of shape {array.shape}.")
+        raise IndexError(
+            f"Sets must be selected by integers, a slice or a mask. Got {array.dtype} of shape {array.shape}."
+        )
     positions = array.astype(np.intp)
     if (out := array[(positions < -n_sets) | (positions >= n_sets)]).size:
         raise IndexError(f"Set {out[0]} is out of range for {n_sets} sets.")
     return np.asarray(positions % n_sets)
 
 
-def _some(names: Sequence[str], most: int = 5) -> str:
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+def _quoted(names: Iterable[str]) -> str:
+    return listed(map(repr, names))

@@ -1,4 +1,4 @@
-r"""Which vector, and which feature, carried a decision.
+r"""Which vectors and which features are responsible for a prediction.
 
 For vector s of a set and class y: the *drop*, :math:`\log p(y \mid X) - \log p(y \mid X \setminus x_s)`; the
 posterior of the vector *alone*; and the *contributions* of its features, the gradient of the class's log-odds times
@@ -21,25 +21,25 @@ from setrbm.bags import Bags
 from setrbm.energy import Params, activations, free_energy_of_pool, log_posterior, pool_gradient
 from setrbm.pooling import set_pool
 
-# How many vectors are explained at once; bounds the memory.
+# Number of vectors explained at once, which bounds the memory.
 CHUNK = 2048
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why each set got its class; rows of the arrays are vectors, those of a set standing together.
+    """Explanation of the class of each set. Rows of the arrays are vectors; those of a set are contiguous.
 
     Attributes
     ----------
     classes : ndarray of shape (n_sets,)
-        The class explained: the predicted one, or the one asked for.
+        The class that is explained: the predicted or the requested one.
     drop : ndarray of shape (n_vectors,)
-        By how much the log-probability of the class falls when the vector is left out. Negative: the vector spoke
-        against it. Two equal deciding vectors each score 0, so look at ``alone`` too.
+        Decrease of the log-probability of the class if the vector is left out. It is negative if the vector is evidence
+        against the class. Two identical decisive vectors both have a drop of 0, so consider ``alone`` as well.
     alone : ndarray of shape (n_vectors, n_classes)
-        The posterior of each vector as a set of one.
+        The posterior of each vector as a set of its own.
     contributions : ndarray or csr_array of shape (n_vectors, n_features)
-        Gradient of the class's log-odds times the (scaled) input.
+        Gradient of the log-odds of the class times the (scaled) input.
     total : ndarray of shape (n_sets,)
         The sum of a set's contributions.
     offsets : ndarray of shape (n_sets + 1,)
@@ -87,11 +87,11 @@ class Explanation:
         return (self[k] for k in range(len(self)))
 
     def deciding_vectors(self) -> Integers:
-        """Return for each set the vector, counted within it, whose absence costs most."""
+        """Return for each set the position of the vector with the largest drop."""
         return np.array([int(part.drop.argmax()) for part in self])
 
     def top_features(self, n: int = 5) -> list[list[tuple[Any, float]]]:
-        """Return for each set the n features that contributed most by size, summed over its vectors, signed."""
+        """Return for each set the n features with the largest absolute contribution, summed over its vectors."""
         tops = []
         for part in self:
             weight = np.asarray(part.contributions.sum(axis=0)).ravel()
@@ -104,7 +104,7 @@ class Explanation:
 def pools_without_each(v: Array, offsets: Integers, pooling: Pooling) -> Array:
     """Return the pool of each set without each of its vectors; -inf for a set of one.
 
-    Pools of what stands before and after a vector are joined: subtracting from the whole would cancel to nothing.
+    The pools of the vectors before and after it are combined, since subtracting it from the whole pool would cancel.
     """
     join = np.logaddexp if pooling == "soft" else np.maximum
     starts, sizes = offsets[:-1], np.diff(offsets)
@@ -123,14 +123,14 @@ def log_odds_slopes(p: Array, y: Integers) -> Array:
     rows = np.arange(len(y))
     others[rows, y] = 0.0
     rest = others.sum(axis=1, keepdims=True)
-    # Where the others have no probability left, they share the blame equally.
+    # If the other classes have no probability left, they share it equally.
     slopes = np.where(rest > 0, -others / np.where(rest > 0, rest, 1.0), -1.0 / (p.shape[1] - 1))
     slopes[rows, y] = 1.0
     return slopes
 
 
 def _contributions(X: Any, d_a: Array, W: Array) -> Any:
-    """Return gradient times input; for sparse vectors only where something is stored."""
+    """Return gradient times input; for sparse vectors only for stored values."""
     gradient = d_a @ W
     if not sparse.issparse(X):
         return X * gradient

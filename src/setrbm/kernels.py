@@ -1,4 +1,4 @@
-r"""Kernels between sets, made of Gaussian kernels between their vectors.
+r"""Kernels between sets, based on Gaussian kernels between their vectors.
 
 With :math:`k(x, x') = e^{-\gamma |x - x'|^2}`:
 
@@ -10,10 +10,11 @@ migraph2   the same, with one distance threshold for all sets
 max        :math:`\frac12 (\mathrm{mean}_s \max_{s'} k(x_s, x'_{s'}) + \mathrm{mean}_{s'} \max_s k(x_s, x'_{s'}))`
 =========  ==============================================================================================
 
-The weight of a vector is one over the number of vectors of its set, itself included, that are nearer to it than the
-threshold: the mean distance between two vectors of the set (migraph), or one number (migraph2).
+The weight of a vector is one over the number of vectors of its set, including itself, that are closer to it than the
+threshold: the mean distance between two vectors of the set (migraph), or one number for all sets (migraph2).
 
-The kernel of all vectors is never held: it is made in blocks by matrix products, and each block is joined at once.
+The kernel matrix of all vectors is never stored. It is computed in blocks by matrix products, and each block is reduced
+to sets at once. Longer than other modules, since weights, memory limit and reductions share these blocks.
 """
 
 from __future__ import annotations
@@ -31,19 +32,19 @@ from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
 from setrbm._types import Array, Floats, Integers
-from setrbm.bags import Bags, offsets_of
+from setrbm.bags import Bags, rows_of
 
 SetKernel = Literal["migraph", "migraph2", "max"]
 KERNELS = ("migraph", "migraph2", "max")
-# So many vectors of the right side are held against so many of the left at a time: a block that stays in the cache.
+# Vectors of the right and the left side in one block, which fits into the cache.
 ROWS, COLUMNS = 512, 256
-# The median distance is that of so many pairs of vectors.
+# Pairs of vectors from which the median distance is estimated.
 PAIRS = 10_000
-# Distances that differ by less than so many roundings are equal: the same distance is not always rounded the same way.
+# Distances that differ by fewer units in the last place count as equal, since rounding depends on the block.
 ROUNDINGS = 64
-# So many distances within a set are held at once.
+# Distances within a set stored at once.
 DISTANCES = 2**22
-# More than so much of an exponent must not be lost to rounding.
+# Largest acceptable rounding error of an exponent.
 DIGITS_LOST = 1e-4
 MIB = 2**20
 
@@ -57,23 +58,23 @@ def set_kernel(
     memory_mib: float = 1024.0,
     n_jobs: int | None = None,
 ) -> Floats:
-    """Return the kernel between every set of A and every set of B.
+    """Return the kernel between each set of A and each set of B.
 
     Parameters
     ----------
     A, B : Bags, or list of matrices
-        B is A where it is not given; only half of the work is then done.
+        By default B is A, and the symmetry of the kernel is used.
     kernel : {"migraph", "migraph2", "max"}
         The local kernel ("max") is not positive semi-definite in general.
     gamma : float or "median"
-        The Gaussian kernel's; "median" is one over the median squared distance between vectors of B (of A without B),
-        so that new sets A are held against training sets B by the measure of these.
+        Parameter of the Gaussian kernel. "median" is one over the squared median distance between vectors of B (of A if
+        B is not given), so that B can be training sets and A new sets.
     threshold : float or "median"
-        For migraph2: vectors of a set nearer than this are neighbours. "median" is that median distance.
+        For migraph2: vectors of a set closer than this are neighbors. "median" is the same median distance.
     memory_mib : float
-        The most memory to use beside the inputs; what needs more is refused before anything is done.
+        Memory limit, not counting the inputs. A kernel that needs more is refused before it is computed.
     n_jobs : int, optional
-        Threads; all cores by default.
+        Number of threads; by default all cores.
 
     Returns
     -------
@@ -94,15 +95,16 @@ def set_kernel(
     B = B if isinstance(B, Bags | None) else Bags.from_list(B)
     if B is not None and A.shape[1] != B.shape[1]:
         raise ValueError(f"A and B must have the same features. Got {A.shape[1]} and {B.shape[1]}.")
-    gamma, threshold = resolve(A if B is None else B, kernel, gamma, threshold)
-    n_jobs = min(_threads(n_jobs), check_memory(A, A if B is None else B, kernel, memory_mib))
-    right = prepare(A if B is None else B, kernel, gamma, threshold, n_jobs=n_jobs)
-    left = right if B is None else prepare(A, kernel, gamma, threshold, right.centre, n_jobs)
+    reference = A if B is None else B
+    gamma, threshold = resolve(reference, kernel, gamma, threshold)
+    n_jobs = min(_threads(n_jobs), check_memory(A, reference, kernel, memory_mib))
+    right = prepare(reference, kernel, gamma, threshold, n_jobs=n_jobs)
+    left = right if B is None else prepare(A, kernel, gamma, threshold, right.center, n_jobs)
     return between(left, right, kernel, memory_mib, n_jobs)
 
 
 def check_kernel(kernel: Any) -> None:
-    """Refuse a kernel that is not known."""
+    """Raise ValueError if the kernel is unknown."""
     if kernel not in KERNELS:
         raise ValueError(f"kernel must be one of {', '.join(map(repr, KERNELS))}. Got {kernel!r}.")
 
@@ -110,7 +112,7 @@ def check_kernel(kernel: Any) -> None:
 def resolve(
     bags: Bags, kernel: SetKernel, gamma: float | Literal["median"], threshold: float | Literal["median"]
 ) -> tuple[float, float]:
-    """Return gamma and threshold as numbers, with "median" measured on these sets; refuse what cannot be used."""
+    """Check gamma and threshold and return them as numbers, with "median" estimated on these sets."""
     check_kernel(kernel)
     bags.check_finite()
     needed = gamma == "median" or (kernel == "migraph2" and threshold == "median")
@@ -131,7 +133,7 @@ def _is_positive(value: Any) -> bool:
 
 
 def median_distance(bags: Bags) -> float:
-    """Return the median distance between two vectors, of a fixed sample of pairs; 0 if all vectors are equal."""
+    """Return the median distance of a fixed sample of pairs of vectors; 0 if all vectors are equal."""
     n = bags.n_vectors
     if n < 2:
         return 0.0
@@ -148,15 +150,15 @@ def median_distance(bags: Bags) -> float:
 class Side:
     """One side of a kernel: vectors scaled so that the Gaussian kernel is exp(x.y - |x|^2 / 2 - |y|^2 / 2).
 
-    ``weights`` are those of the vectors, and sum to 1 in each set; ``centre`` is what was taken from the vectors, and
-    must be the same for both sides: sparse ones are left where they are, around zero.
+    ``weights`` are the weights of the vectors and sum to 1 in each set. ``center`` was subtracted from the vectors and
+    must be the same on both sides; it is zero for sparse vectors.
     """
 
     X: Any
     half_squares: Array
     weights: Array
     offsets: Integers
-    centre: Array
+    center: Array
 
     @property
     def n_sets(self) -> int:
@@ -164,74 +166,72 @@ class Side:
         return len(self.offsets) - 1
 
     def chosen(self, sets: Integers) -> Side:
-        """Return some of the sets."""
-        sizes = np.diff(self.offsets)[sets]
-        offsets = offsets_of(sizes)
-        rows = np.arange(offsets[-1]) + np.repeat(self.offsets[sets] - offsets[:-1], sizes)
-        return Side(self.X[rows], self.half_squares[rows], self.weights[rows], offsets, self.centre)
+        """Return the side for some of the sets."""
+        rows, offsets = rows_of(self.offsets, sets)
+        return Side(self.X[rows], self.half_squares[rows], self.weights[rows], offsets, self.center)
 
 
 def prepare(
-    bags: Bags, kernel: SetKernel, gamma: float, threshold: float, centre: Array | None = None,
+    bags: Bags, kernel: SetKernel, gamma: float, threshold: float, center: Array | None = None,
     n_jobs: int | None = None,
 ) -> Side:  # fmt: skip
-    """Return sets as one side of a kernel, around the centre of the other side or (None) around their own.
+    """Return sets as one side of a kernel, centered at the center of the other side or (None) at their own.
 
-    Distances do not change by that, and products of vectors far from the origin lose fewer digits. Where float32 would
-    still lose too many, float64 is used.
+    Centering keeps the distances and loses fewer digits for vectors far from the origin. If float32 would still lose
+    too many, float64 is used.
     """
     bags.check_finite()
-    if centre is None:
-        centre = np.zeros(bags.shape[1], np.float32) if bags.is_sparse else _centre(bags)
-    X, half_squares = _scaled_around(bags, gamma, centre, bags.dtype)
+    if center is None:
+        center = np.zeros(bags.shape[1], np.float32) if bags.is_sparse else _center(bags)
+    X, half_squares = _centered_and_scaled(bags, gamma, center, bags.dtype)
     if bags.dtype == np.float32 and not half_squares.max() <= DIGITS_LOST / np.finfo(np.float32).eps:
-        X, half_squares = _scaled_around(bags, gamma, centre, np.dtype(np.float64))
+        X, half_squares = _centered_and_scaled(bags, gamma, center, np.dtype(np.float64))
     if not np.isfinite(half_squares).all():
         raise ValueError(f"gamma must leave the squares of all values finite. Got {gamma!r}: scale the inputs.")
     sizes = np.repeat(bags.sizes, bags.sizes)
-    near = threshold if kernel == "migraph2" else None
-    weights = 1.0 / sizes if kernel == "max" else vector_weights(bags, near, n_jobs)
-    return Side(X, half_squares, weights.astype(X.dtype), bags.offsets, centre)
+    common = threshold if kernel == "migraph2" else None
+    weights = 1.0 / sizes if kernel == "max" else vector_weights(bags, common, n_jobs)
+    return Side(X, half_squares, weights.astype(X.dtype), bags.offsets, center)
 
 
-def _centre(bags: Bags) -> Array:
-    """Return the mean of dense vectors, exact in float32, so that sides of different types can have the same."""
+def _center(bags: Bags) -> Array:
+    """Return the mean of dense vectors rounded to float32, so that sides of different types can share it."""
     with np.errstate(over="ignore"):
-        # What lies beyond float32 is refused when its squares are taken.
+        # Values beyond float32 are refused later, since their squares are not finite.
         return np.asarray(np.nan_to_num(bags.X.mean(axis=0, dtype=np.float64).astype(np.float32)))
 
 
-def _scaled_around(bags: Bags, gamma: float, centre: Array, dtype: np.dtype[Any]) -> tuple[Any, Array]:
-    """Return the vectors around a centre, scaled, and half the squares of their lengths."""
+def _centered_and_scaled(bags: Bags, gamma: float, center: Array, dtype: np.dtype[Any]) -> tuple[Any, Array]:
+    """Return the centered and scaled vectors and half their squared lengths."""
     factor = dtype.type(np.sqrt(2.0 * gamma))
     with np.errstate(over="ignore", invalid="ignore"):
-        if bags.is_sparse and not centre.any():
+        if bags.is_sparse and not center.any():
             X = bags.X.astype(dtype) * factor
             return X, np.asarray(X.multiply(X).sum(axis=1)).ravel() / 2
         X = (bags.X.toarray() if bags.is_sparse else bags.X).astype(dtype)
-        X -= centre.astype(dtype)
+        X -= center.astype(dtype)
         X *= factor
         return X, np.einsum("ij,ij->i", X, X) / 2
 
 
 def vector_weights(bags: Bags, threshold: float | None = None, n_jobs: int | None = None) -> Floats:
-    """Return the weight of every vector in its set, one over its number of neighbours, with sum 1 in each set.
+    """Return the weight of each vector, one over its number of neighbors, normalized to sum 1 in each set.
 
     Parameters
     ----------
     threshold : float, optional
-        The distance below which vectors are neighbours; by default the mean distance within each set.
+        The distance below which vectors are neighbors; by default the mean distance within each set.
     n_jobs : int, optional
-        Threads; all cores by default.
+        Number of threads; by default all cores.
     """
     weights = np.ones(bags.n_vectors)
 
     def weigh(k: int) -> None:
         start, stop = bags.offsets[k], bags.offsets[k + 1]
-        raw = 1.0 / _count_neighbours(bags.X[start:stop], threshold)
+        raw = 1.0 / _count_neighbors(bags.X[start:stop], threshold)
         weights[start:stop] = raw / raw.sum()
 
-    _share_out(weigh, np.flatnonzero(bags.sizes > 1), _threads(n_jobs))
+    _run_parallel(weigh, np.flatnonzero(bags.sizes > 1), _threads(n_jobs))
     return weights
 
 
@@ -240,21 +240,21 @@ def _threads(n_jobs: int | None) -> int:
 
 
 @cache
-def _libraries() -> ThreadpoolController:
-    """Return what rules the threads of the matrix products; looking for them takes milliseconds."""
+def _blas() -> ThreadpoolController:
+    """Return the controller of BLAS threads, cached since creating it takes milliseconds."""
     return ThreadpoolController()
 
 
-def _share_out(job: Callable[[Any], None], tasks: Iterable[Any], n_threads: int) -> None:
-    """Do all tasks on so many threads; a matrix product with threads of its own would only be in their way."""
-    with _libraries().limit(limits=1, user_api="blas"), ThreadPoolExecutor(n_threads) as threads:
+def _run_parallel(job: Callable[[Any], None], tasks: Iterable[Any], n_threads: int) -> None:
+    """Run all tasks on a number of threads, with BLAS on one thread each."""
+    with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(n_threads) as threads:
         list(threads.map(job, tasks))
 
 
-def _count_neighbours(X: Any, threshold: float | None) -> Floats:
-    """Return for each vector of a set how many, itself included, are nearer than the threshold."""
+def _count_neighbors(X: Any, threshold: float | None) -> Floats:
+    """Return for each vector of a set how many vectors, including itself, are closer than the threshold."""
     n, is_sparse = X.shape[0], sparse.issparse(X)
-    # Distances do not change, and the products below lose fewer digits.
+    # Centering keeps the distances, and the products below lose fewer digits.
     X = X if is_sparse else X - X.mean(axis=0)
     squares = np.asarray((X * X).sum(axis=1)).ravel()
     rows = max(1, DISTANCES // n)
@@ -269,28 +269,28 @@ def _count_neighbours(X: Any, threshold: float | None) -> Floats:
         return np.asarray(np.sqrt(block, out=block))
 
     starts = range(0, n, rows)
-    # A set that is one block need not be measured twice.
+    # The distances of a set that fits into one block are computed once.
     blocks = [distances(0)] if len(starts) == 1 else None
     if threshold is None:
         threshold = sum(b.sum(dtype=np.float64) for b in blocks or map(distances, starts)) / (n * (n - 1))
     limit = threshold * (1.0 - ROUNDINGS * np.finfo(X.dtype).eps)
     counts = [(b < limit).sum(axis=1) for b in blocks or map(distances, starts)]
-    # A vector always counts itself, even where all are equal and none is nearer than 0.
+    # A vector always counts itself, even if all vectors are equal and no distance is below 0.
     return np.asarray(np.maximum(np.concatenate(counts), 1), dtype=np.float64)
 
 
 def between(left: Side, right: Side, kernel: SetKernel, memory_mib: float, n_jobs: int | None) -> Floats:
-    """Return the kernel between the sets of two sides; the same side twice gives a symmetric matrix."""
+    """Return the kernel between the sets of two sides; a symmetric matrix if both are the same object."""
     n_threads = min(_threads(n_jobs), check_memory(left, right, kernel, memory_mib))
     K = np.zeros((left.n_sets, right.n_sets))
-    join = _join_best if kernel == "max" else _join_weighted
+    reduce = _mean_best_matches if kernel == "max" else _weighted_sums
     symmetric = left is right
 
     def job(run: tuple[int, int]) -> None:
         first_set = run[0] if symmetric else 0
-        K[run[0] : run[1], first_set:] = join(left, right, run, first_set)
+        K[run[0] : run[1], first_set:] = reduce(left, right, run, first_set)
 
-    _share_out(job, _runs(left.offsets), n_threads)
+    _run_parallel(job, _runs(left.offsets), n_threads)
     if symmetric:
         above = np.triu_indices(left.n_sets, 1)
         K.T[above] = K[above]
@@ -300,36 +300,36 @@ def between(left: Side, right: Side, kernel: SetKernel, memory_mib: float, n_job
 def check_memory(
     left: Bags | Side, right: Bags | Side, kernel: SetKernel, memory_mib: float, copies_of_result: int = 1
 ) -> int:
-    """Return on how many threads a kernel can be made with this memory; raise ValueError if not on one.
+    """Return the number of threads that fit into this memory; raise ValueError if not even one does.
 
-    Where more is done with the result than to return it, it is there more than once.
+    ``copies_of_result`` is the number of matrices of the size of the result that the caller needs.
     """
     check_kernel(kernel)
     if not _is_positive(memory_mib):
         raise ValueError(f"memory_mib must be a positive number. Got {memory_mib!r}.")
     n_left, n_right = len(left.offsets) - 1, len(right.offsets) - 1
     item, n_features = left.X.dtype.itemsize, left.X.shape[1]
-    # The result, and the scaled copies of both sides.
+    # The result and the scaled copies of both sides.
     needed = 8 * n_left * n_right * copies_of_result + _bytes_of(left.X) + (0 if right is left else _bytes_of(right.X))
-    # A block and its copies, one chunk of the left side made dense, and what the sets of a run have collected.
-    a_thread = item * (3 * ROWS * COLUMNS + (2 * COLUMNS * n_features if sparse.issparse(left.X) else 0))
+    # A block and its copies, a dense chunk of the left side, and the results of a run of sets.
+    per_thread = item * (3 * ROWS * COLUMNS + (2 * COLUMNS * n_features if sparse.issparse(left.X) else 0))
     sets_of_run = min(COLUMNS, n_left)
-    a_thread += 8 * sets_of_run * n_right
+    per_thread += 8 * sets_of_run * n_right
     if kernel == "max":
-        a_thread += item * (sets_of_run * right.X.shape[0] + COLUMNS * n_right)
+        per_thread += item * (sets_of_run * right.X.shape[0] + COLUMNS * n_right)
     else:
-        a_thread = max(a_thread, bytes_of_distances(left))
-    most = int((memory_mib * MIB - needed) // a_thread)
+        per_thread = max(per_thread, bytes_of_distances(left))
+    most = int((memory_mib * MIB - needed) // per_thread)
     if most < 1:
         raise ValueError(
-            f"The kernel of {n_left:,} x {n_right:,} sets takes {needed / MIB:,.0f} MiB, and the work on it "
-            f"{a_thread / MIB:,.0f} MiB. Got memory_mib={memory_mib:g}. Raise it, or use fewer sets."
+            f"The kernel of {n_left:,} x {n_right:,} sets needs {needed / MIB:,.0f} MiB, and each thread "
+            f"{per_thread / MIB:,.0f} MiB. Got memory_mib={memory_mib:g}. Raise it, or use fewer sets."
         )
     return most
 
 
 def bytes_of_distances(sets: Bags | Side) -> int:
-    """Return what a thread needs for the distances within a set, a block of them at a time."""
+    """Return the memory a thread needs for one block of distances within a set."""
     return int(4 * sets.X.dtype.itemsize * min(DISTANCES, int(np.diff(sets.offsets).max()) ** 2))
 
 
@@ -338,7 +338,7 @@ def _bytes_of(X: Any) -> int:
 
 
 def _runs(offsets: Integers) -> Iterator[tuple[int, int]]:
-    """Cut sets into runs of about ``COLUMNS`` vectors; a larger set is a run of its own."""
+    """Split sets into runs of about ``COLUMNS`` vectors; a larger set is a run of its own."""
     start = 0
     for stop in range(1, len(offsets)):
         if stop == len(offsets) - 1 or offsets[stop + 1] - offsets[start] > COLUMNS:
@@ -347,21 +347,20 @@ def _runs(offsets: Integers) -> Iterator[tuple[int, int]]:
 
 
 def _chunks(first: int, last: int, size: int) -> list[tuple[int, int]]:
-    bounds = [*range(first, last, size), last]
-    return list(pairwise(bounds))
+    return list(pairwise([*range(first, last, size), last]))
 
 
 def _blocks(
     left: Side, right: Side, columns: tuple[int, int], first: int, weigh: bool
 ) -> Iterator[tuple[tuple[int, int], Array]]:
-    """Give the Gaussian kernel of the right side's vectors, from the first on, with these of the left, block by block.
+    """Yield blocks of the Gaussian kernel between the right side, from its first vector on, and columns of the left.
 
-    With ``weigh`` the rows are multiplied by the weights of the right side's vectors.
+    With ``weigh``, rows are multiplied by the weights of the vectors of the right side.
     """
     X = left.X[columns[0] : columns[1]]
     other = np.ascontiguousarray(X.toarray().T) if sparse.issparse(X) else X.T
     half_squares = left.half_squares[columns[0] : columns[1]]
-    # A factor outside the exponential is a term inside it, and costs nothing there.
+    # A factor outside the exponential is a term inside it, where it costs nothing.
     shift = right.half_squares - np.log(right.weights) if weigh else right.half_squares
     largest = max(float(half_squares.max()), float(right.half_squares.max()))
     rounded = largest > DIGITS_LOST / np.finfo(right.half_squares.dtype).eps
@@ -370,51 +369,48 @@ def _blocks(
         block -= shift[rows[0] : rows[1], np.newaxis]
         block -= half_squares
         if rounded:
-            # No vector is nearer to another than 0.
+            # A squared distance cannot be negative.
             np.minimum(block, (right.half_squares - shift)[rows[0] : rows[1], np.newaxis], out=block)
         yield rows, np.asarray(np.exp(block, out=block))
 
 
-def _sets_within(offsets: Integers, first: int, last: int) -> tuple[int, Integers]:
-    """Return the first set that has vectors from first to last, and where in that span each such set begins."""
-    low = int(np.searchsorted(offsets, first, side="right")) - 1
-    high = int(np.searchsorted(offsets, last, side="left"))
-    return low, np.maximum(offsets[low:high] - first, 0)
+def _sets_within(offsets: Integers, span: tuple[int, int], first_set: int) -> tuple[slice, Integers]:
+    """Return the sets with vectors in a span, counted from the first set, and the offset of each in the span."""
+    low = int(np.searchsorted(offsets, span[0], side="right")) - 1
+    high = int(np.searchsorted(offsets, span[1], side="left"))
+    return slice(low - first_set, high - first_set), np.maximum(offsets[low:high] - span[0], 0)
 
 
-def _join_weighted(left: Side, right: Side, run: tuple[int, int], first_set: int) -> Floats:
+def _weighted_sums(left: Side, right: Side, run: tuple[int, int], first_set: int) -> Floats:
     """Return the weighted sums of the Gaussian kernel between a run of sets and those of the right side."""
-    joined = np.zeros((right.n_sets - first_set, run[1] - run[0]))
+    result = np.zeros((right.n_sets - first_set, run[1] - run[0]))
     for columns in _chunks(left.offsets[run[0]], left.offsets[run[1]], COLUMNS):
-        set_a, starts_a = _sets_within(left.offsets, *columns)
-        sets_a = slice(set_a - run[0], set_a - run[0] + len(starts_a))
+        sets_a, starts_a = _sets_within(left.offsets, columns, run[0])
         for rows, block in _blocks(left, right, columns, right.offsets[first_set], weigh=True):
-            set_b, starts_b = _sets_within(right.offsets, *rows)
+            sets_b, starts_b = _sets_within(right.offsets, rows, first_set)
             sums = np.add.reduceat(block, starts_b, axis=0)
             sums *= left.weights[columns[0] : columns[1]]
-            sets_b = slice(set_b - first_set, set_b - first_set + len(starts_b))
-            joined[sets_b, sets_a] += np.add.reduceat(sums, starts_a, axis=1)
-    return joined.T
+            result[sets_b, sets_a] += np.add.reduceat(sums, starts_a, axis=1)
+    return result.T
 
 
-def _join_best(left: Side, right: Side, run: tuple[int, int], first_set: int) -> Floats:
+def _mean_best_matches(left: Side, right: Side, run: tuple[int, int], first_set: int) -> Floats:
     """Return the mean best match, over both directions, between a run of sets and those of the right side."""
     n_right, n_run, begin = right.n_sets - first_set, run[1] - run[0], right.offsets[first_set]
-    # The best match of each vector of the right side in every set of the run.
+    # The best match of each vector of the right side in each set of the run.
     best_of_right = np.zeros((len(right.half_squares) - begin, n_run), left.X.dtype)
-    joined = np.zeros((n_right, n_run))
+    result = np.zeros((n_right, n_run))
     for columns in _chunks(left.offsets[run[0]], left.offsets[run[1]], COLUMNS):
-        set_a, starts_a = _sets_within(left.offsets, *columns)
-        sets_a = slice(set_a - run[0], set_a - run[0] + len(starts_a))
+        sets_a, starts_a = _sets_within(left.offsets, columns, run[0])
         best_of_left = np.zeros((n_right, columns[1] - columns[0]), left.X.dtype)
         for rows, block in _blocks(left, right, columns, begin, weigh=False):
-            set_b, starts_b = _sets_within(right.offsets, *rows)
-            mine = best_of_left[set_b - first_set : set_b - first_set + len(starts_b)]
-            np.maximum(mine, np.maximum.reduceat(block, starts_b, axis=0), out=mine)
-            theirs = best_of_right[rows[0] - begin : rows[1] - begin, sets_a]
-            np.maximum(theirs, np.maximum.reduceat(block, starts_a, axis=1), out=theirs)
+            sets_b, starts_b = _sets_within(right.offsets, rows, first_set)
+            best = best_of_left[sets_b]
+            np.maximum(best, np.maximum.reduceat(block, starts_b, axis=0), out=best)
+            best = best_of_right[rows[0] - begin : rows[1] - begin, sets_a]
+            np.maximum(best, np.maximum.reduceat(block, starts_a, axis=1), out=best)
         best_of_left *= left.weights[columns[0] : columns[1]]
-        joined[:, sets_a] += np.add.reduceat(best_of_left, starts_a, axis=1)
+        result[:, sets_a] += np.add.reduceat(best_of_left, starts_a, axis=1)
     best_of_right *= right.weights[begin:, np.newaxis]
-    joined += np.add.reduceat(best_of_right, right.offsets[first_set:-1] - begin, axis=0)
-    return joined.T / 2
+    result += np.add.reduceat(best_of_right, right.offsets[first_set:-1] - begin, axis=0)
+    return result.T / 2

@@ -1,4 +1,4 @@
-"""Save and load: safetensors for the arrays, JSON for the rest, in one file. Nothing in it can be executed."""
+"""Model files: safetensors for the arrays and JSON for the rest, in one file. Nothing in it is ever executed."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_safetensors
 
 from setrbm._files import write_atomically
+from setrbm._text import listed
+from setrbm.engines.protocol import LARGEST
 
 FORMAT = 1
 FIELD = "setrbm"
@@ -22,7 +24,7 @@ FIELD = "setrbm"
 
 @dataclass(frozen=True)
 class ModelFile:
-    """What a model file holds: the estimator's kind, its description, and its arrays."""
+    """Contents of a model file: class name, description and arrays of the estimator."""
 
     kind: str
     description: dict[str, Any]
@@ -30,9 +32,9 @@ class ModelFile:
 
 
 def write(path: str | os.PathLike[str], model: ModelFile) -> None:
-    """Write a model file; the old file stays whole until the new one is."""
+    """Write a model file atomically."""
     if os.path.isdir(path):
-        raise IsADirectoryError(f"{os.fspath(path)!r} must name a file to write. It is a folder.")
+        raise IsADirectoryError(f"{os.fspath(path)!r} must be the path of a file. It is a folder.")
     header = {"format": FORMAT, "kind": model.kind, **model.description}
     arrays = {name: np.ascontiguousarray(array) for name, array in model.arrays.items()}
     header["digest"] = digest(header, arrays)
@@ -41,7 +43,7 @@ def write(path: str | os.PathLike[str], model: ModelFile) -> None:
 
 
 def digest(header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> str:
-    """Return a checksum of all that a file holds, but the checksum itself."""
+    """Return a checksum of everything in a file except the checksum itself."""
     known = {name: value for name, value in header.items() if name != "digest"}
     total = hashlib.sha256(json.dumps(known, sort_keys=True).encode())
     for name in sorted(arrays):
@@ -51,7 +53,7 @@ def digest(header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> str:
 
 
 def read(path: str | os.PathLike[str]) -> ModelFile:
-    """Read a model file, or raise ValueError saying why it is none."""
+    """Read a model file; raise ValueError if it is not one or is damaged."""
     if os.path.isdir(path):
         raise ValueError(f"{os.fspath(path)!r} must be a model file written by save(). It is a folder.")
     if not os.path.isfile(path):
@@ -62,13 +64,13 @@ def read(path: str | os.PathLike[str]) -> ModelFile:
             header = _header(path, metadata)
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OverflowError, TypeError, AttributeError) as error:
-        # Beside its own error, safetensors lets others out for types numpy lacks and for sizes beyond the file.
+        # safetensors also raises other errors, for types that numpy lacks and for sizes beyond the file.
         raise ValueError(
-            f"{os.fspath(path)!r} must be a model file written by save(). It is truncated, damaged or of another kind: "
+            f"{os.fspath(path)!r} must be a model file written by save(). It is truncated, damaged or of another type: "
             f"{error}."
         ) from None
     if header.get("digest") != digest(header, arrays):
-        raise ValueError(f"{os.fspath(path)!r} is damaged: what it holds is not what was written.")
+        raise ValueError(f"Checksum mismatch: {os.fspath(path)!r} is damaged.")
     return ModelFile(header.pop("kind"), header, arrays)
 
 
@@ -81,18 +83,19 @@ def _header(path: str | os.PathLike[str], metadata: dict[str, str]) -> dict[str,
             raise TypeError("kind must be a string")
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
         raise ValueError(
-            f"{name!r} must be a model file written by save(). It is a safetensors file without setrbm's description."
+            f"{name!r} must be a model file written by save(). It is a safetensors file without a description of a "
+            "model."
         ) from None
     if version > FORMAT:
         raise ValueError(
-            f"{name!r} was written by a newer setrbm (version {header.get('version', 'unknown')}, format {version}); "
-            f"this one reads formats up to {FORMAT}. Upgrade setrbm to load it."
+            f"{name!r} was written by a newer version of setrbm ({header.get('version', 'unknown')}, file format "
+            f"{version}). This version reads formats up to {FORMAT}. Upgrade setrbm to load it."
         )
     return dict(header)
 
 
 def to_json(value: Any) -> Any:
-    """Return a setting or a result as JSON: tuples, dicts and odd numbers are marked; what JSON cannot hold is None."""
+    """Convert a setting or result to JSON; tuples, dicts, NaN and infinity are tagged, other objects become None."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not np.isfinite(value):
@@ -107,7 +110,7 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(value: Any) -> Any:
-    """Return what ``to_json`` was given."""
+    """Invert ``to_json``."""
     if isinstance(value, list):
         return [from_json(item) for item in value]
     if not isinstance(value, dict):
@@ -120,7 +123,7 @@ def from_json(value: Any) -> Any:
 
 
 def encode_labels(classes: npt.NDArray[Any]) -> dict[str, Any]:
-    """Return class labels as JSON: their numpy type and their values."""
+    """Convert class labels to JSON: their numpy type and their values."""
     kind = classes.dtype.str if classes.dtype != object else "object"
     values = classes.tolist()
     if any(not isinstance(value, str | int | float | bool) for value in values):
@@ -129,29 +132,29 @@ def encode_labels(classes: npt.NDArray[Any]) -> dict[str, Any]:
 
 
 def decode_labels(encoded: dict[str, Any]) -> npt.NDArray[Any]:
-    """Return class labels from JSON."""
+    """Invert ``encode_labels``."""
     dtype, values = np.dtype(encoded["dtype"]), encoded["values"]
     if dtype.kind not in "OUbiuf":
-        raise ValueError(f"Labels of type {dtype} are not known.")
+        raise ValueError(f"Labels of type {dtype} are not supported.")
     if not isinstance(values, list) or not all(isinstance(value, str | int | float | bool) for value in values):
         raise ValueError("Labels must be a list of strings, numbers or booleans.")
     if dtype.kind == "U" and dtype.itemsize > 4 * max(map(len, map(str, values)), default=0) + 4:
-        raise ValueError(f"Labels of type {dtype} are longer than any of them.")
+        raise ValueError(f"Labels of type {dtype} are longer than any label.")
     labels = np.array(values, dtype=dtype)
     if len(values) < 2 or len(np.unique(labels)) != len(values) or (np.unique(labels) != labels).any():
-        raise ValueError(f"There must be two or more labels, sorted, each once. Got {_some(values)}.")
+        raise ValueError(f"There must be two or more labels, sorted and distinct. Got {listed(map(repr, values))}.")
     return labels
 
 
-def _some(values: list[Any]) -> str:
-    return str(values[:5]) if len(values) <= 5 else f"{len(values)} values"
-
-
 def check_arrays(arrays: dict[str, npt.NDArray[Any]], shapes: dict[str, tuple[int, ...]]) -> None:
-    """Refuse arrays that are not of these shapes, not of floats, or not finite."""
+    """Refuse arrays that do not have these shapes, are not floats or not finite, or that no training can return."""
     for name, shape in shapes.items():
         array = arrays[name]
         if array.dtype not in (np.float32, np.float64) or array.shape != shape:
             raise ValueError(f"{name} must hold floats of shape {shape}. Got {array.dtype} of shape {array.shape}.")
         if not np.isfinite(array).all():
             raise ValueError(f"{name} must be finite. Got NaN or infinity.")
+        # Scaling is in the units of the data, which may be of any size.
+        largest = array.flat[np.abs(array).argmax()]
+        if not name.startswith("scale_") and np.abs(largest) > LARGEST:
+            raise ValueError(f"{name} must hold values of at most {LARGEST:g} in size. Got {largest:g}.")

@@ -1,4 +1,4 @@
-"""Scaling of raw features into the range the models are made for, fitted on training vectors only."""
+"""Scaling of raw features to the range the models expect, fitted on training vectors only."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from scipy import sparse
 from setrbm._types import Array
 from setrbm.bags import Bags
 
-# Less of the range than this for nine tenths of the values is called squeezed.
+# A feature is squeezed if 90 % of its values lie in less than this part of its range.
 ROOM = 0.005
-# So many stored values are looked at at a time.
+# Number of stored values processed at once.
 PIECE = 1 << 20
 
 
@@ -23,8 +23,8 @@ PIECE = 1 << 20
 class Scaling:
     """A feature-wise map x -> (x - low) * factor, clipped: to [0, 1] for dense data, to [-1, 1] for sparse.
 
-    A feature that is constant in training (or never stored) has factor 0: it can teach nothing, and its later
-    values must not enter through weights nobody trained.
+    A feature that is constant in training (or never stored) has factor 0: its weights are not trained, so that later
+    values must not have an effect.
     """
 
     low: npt.NDArray[Any]
@@ -33,7 +33,7 @@ class Scaling:
 
     @classmethod
     def fit(cls, bags: Bags) -> Scaling:
-        """Measure the range of every feature over all vectors."""
+        """Fit the scaling to the range of each feature over all vectors."""
         return cls.from_ranges([feature_range(bags)], bags.is_sparse)
 
     @classmethod
@@ -45,7 +45,7 @@ class Scaling:
             return cls(low, _inverse(high - low), -1.0 if is_sparse else 0.0)
 
     def apply(self, bags: Bags) -> Bags:
-        """Return the scaled sets; the same object where nothing changes."""
+        """Return the scaled sets, or the same object if nothing changes."""
         names = bags.feature_names
         dtype = bags.dtype
         if not bags.is_sparse:
@@ -57,23 +57,23 @@ class Scaling:
         if (self.factor == 1.0).all() and X.nnz and X.data.max() <= 1.0 and X.data.min() >= self.floor:
             return bags
         if (self.low != 0.0).any():
-            # Fitted on dense data: zeros move too, so the result is dense.
+            # Fitted on dense data: zeros change too, so the result is dense.
             return self.apply(bags.with_vectors(X.toarray(), names))
         data = np.clip(X.data * self.factor.astype(dtype, copy=False)[X.indices], self.floor, 1.0)
         return bags.with_vectors(sparse.csr_array((data, X.indices, X.indptr), shape=X.shape), names)
 
     def undo(self, X: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return dense vectors in the raw units; constant features get their constant."""
+        """Return dense vectors in the original units; constant features get their constant."""
         span = np.divide(1.0, self.factor, out=np.zeros_like(self.factor), where=self.factor > 0)
         return np.asarray(X * span + self.low)
 
 
 def feature_range(bags: Bags) -> tuple[Array, Array]:
-    """Return the least and the greatest value of each feature; for sparse data 0 and the largest absolute value."""
+    """Return minimum and maximum of each feature; for sparse data 0 and the largest absolute value."""
     if not bags.is_sparse:
         return bags.X.min(axis=0), bags.X.max(axis=0)
     largest = np.zeros(bags.shape[1], dtype=bags.dtype)
-    # In pieces: the absolute values of all at once would be a second copy of the data.
+    # In pieces, since the absolute values of all would be a second copy of the data.
     for start in range(0, bags.X.nnz, PIECE):
         piece = slice(start, start + PIECE)
         np.maximum.at(largest, bags.X.indices[piece], np.abs(bags.X.data[piece]))
@@ -81,9 +81,9 @@ def feature_range(bags: Bags) -> tuple[Array, Array]:
 
 
 def squeezed_features(bags: Bags, scaling: Scaling) -> npt.NDArray[np.intp]:
-    """Return the features of dense data whose outliers leave nine tenths of the other values next to no room.
+    """Return the features of dense data whose outliers squeeze 90 % of the values into a small part of the range.
 
-    Judged on a sample of vectors; a feature that is constant but for a few values (a rare event) is not meant.
+    Estimated on a sample of vectors. Features that are constant except for a few values (rare events) are not returned.
     """
     if bags.is_sparse or bags.n_vectors < 20:
         return np.empty(0, dtype=np.intp)
@@ -96,5 +96,5 @@ def squeezed_features(bags: Bags, scaling: Scaling) -> npt.NDArray[np.intp]:
 def _inverse(span: npt.NDArray[Any]) -> npt.NDArray[Any]:
     with np.errstate(over="ignore"):
         factor = np.divide(1.0, span, out=np.zeros_like(span), where=span > 0)
-    # A span too small or too large to invert is treated as constant.
+    # A range too small or too large to invert counts as constant.
     return np.where(np.isfinite(factor), factor, 0.0).astype(span.dtype)

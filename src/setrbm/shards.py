@@ -1,7 +1,7 @@
-"""Shards: sets that live on disk in several files and are read one file at a time.
+"""Shards: labeled sets in several files on disk, read one file at a time.
 
-A shard of ours is an uncompressed ``.npz`` file, so that its arrays can be mapped into memory instead of read: a pass
-over a stream touches each page once and keeps none.
+A shard is an uncompressed ``.npz`` file, so that its arrays can be memory-mapped: a pass over the shards touches each
+page once and keeps none.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,17 +21,31 @@ import numpy.typing as npt
 from scipy import sparse
 
 from setrbm._files import replacing
+from setrbm._text import listed
 from setrbm._types import Array
 from setrbm.bags import Bags
 
 Reader = Callable[[Path], tuple[Bags, npt.NDArray[Any]]]
 NPZ_LOCAL_HEADER = 30
 PATTERN = "shard-*.npz"
+INDEX_ARRAYS = ("offsets", "indices", "indptr", "n_features")
+# What zipfile, numpy and scipy raise for a damaged file; zipfile's RuntimeError is for encryption.
+ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    KeyError,
+    TypeError,
+    ValueError,
+    EOFError,
+    OSError,
+    RuntimeError,
+)
 
 
 @dataclass(frozen=True)
 class Shard:
-    """What is known of one shard without its vectors."""
+    """Description of one shard: everything but its vectors."""
 
     path: Path
     first: int
@@ -39,22 +55,23 @@ class Shard:
     dtype: np.dtype[Any]
     is_sparse: bool
     label_counts: dict[Any, int]
-    # Size and time of the file when it was looked at.
+    # Size and modification time of the file when it was read.
     stamp: tuple[int, int]
 
 
 class Shards:
-    """Labelled sets in several files, read one at a time: data larger than memory.
+    """Labeled sets in several files, read one at a time: for data larger than memory.
 
-    Every file is opened once when the stream is made, so that one that is missing, damaged or of another width is
-    named before anything is learned from it.
+    Every file is read once on creation, so that a missing, damaged or inconsistent one is reported before training
+    starts. Every later pass checks that the file has not changed and that its arrays are consistent; only whether all
+    values are finite is not checked again.
 
     Parameters
     ----------
-    paths : iterable of paths, or the path of a folder
-        In the order of the stream; of a folder all that ``write_shards`` wrote there.
+    paths : iterable of paths, or path of a folder
+        The files, in order. For a folder, all shards that ``write_shards`` wrote to it.
     read : callable, optional
-        From a path to ``(bags, y)``; the default maps files written by ``write_shards``.
+        Function from a path to ``(bags, y)``. The default memory-maps files written by ``write_shards``.
 
     Examples
     --------
@@ -81,31 +98,30 @@ class Shards:
             paths = sorted(Path(paths).glob(PATTERN))
         self._read = read_shard if read is None else read
         self.shards: list[Shard] = []
-        for path in paths:
-            self.shards.append(self._look_at(Path(path)))
+        for path in map(Path, paths):
+            if read is None:
+                _verify_checksums(path)
+            shard, _, _ = self._load(path, len(self), check_values=True)
+            self.shards.append(shard)
+            _refuse_different(self.shards[0], shard)
         if not self.shards:
             raise ValueError(f"There must be at least one shard. Got none (a folder is searched for {PATTERN}).")
 
-    def _look_at(self, path: Path) -> Shard:
+    def _load(self, path: Path, first: int, check_values: bool = False) -> tuple[Shard, Bags, npt.NDArray[Any]]:
+        """Read and check one shard, whose first set is number ``first`` of all."""
         bags, y = self._read(path)
-        first = sum(shard.n_sets for shard in self.shards)
+        try:
+            if check_values:
+                bags.check_finite()
+            y = _as_labels(y, len(bags))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"In {str(path)!r}: {error}") from None
         labels, counts = np.unique(y, return_counts=True)
         shard = Shard(
             path, first, len(bags), bags.n_vectors, bags.shape[1], bags.dtype, bags.is_sparse,
             dict(zip(labels.tolist(), counts.tolist(), strict=True)), _stamp(path),
         )  # fmt: skip
-        try:
-            bags.check_finite()
-        except ValueError as error:
-            raise ValueError(f"In {str(path)!r}: {error}") from None
-        if self.shards and shard.n_features != self.shards[0].n_features:
-            raise ValueError(
-                f"All shards must have the same number of features. Got {self.shards[0].n_features} in "
-                f"{str(self.shards[0].path)!r} and {shard.n_features} in {str(path)!r}."
-            )
-        if self.shards and (shard.is_sparse, shard.dtype) != (self.shards[0].is_sparse, self.shards[0].dtype):
-            raise ValueError(f"All shards must be of one kind (dense or sparse, float type). {str(path)!r} differs.")
-        return shard
+        return shard, bags, y
 
     @property
     def classes(self) -> npt.NDArray[Any]:
@@ -135,15 +151,11 @@ class Shards:
         return sum(shard.n_sets for shard in self.shards)
 
     def __iter__(self) -> Iterator[tuple[Shard, Bags, npt.NDArray[Any]]]:
-        """Read the shards one after the other; each is let go when the next is asked for."""
-        for shard in self.shards:
-            if not shard.path.is_file() or _stamp(shard.path) != shard.stamp:
-                raise ValueError(f"{str(shard.path)!r} is gone, or changed while it was in use. Make the Shards anew.")
-            # What was checked once need not be checked in every pass.
-            bags, y = map_shard(shard.path, trusted=True) if self._read is read_shard else self._read(shard.path)
-            seen = (len(bags), bags.n_vectors, bags.shape[1], bags.dtype, bags.is_sparse)
-            if seen != (shard.n_sets, shard.n_vectors, shard.n_features, shard.dtype, shard.is_sparse):
-                raise ValueError(f"{str(shard.path)!r} was read otherwise than when the Shards were made.")
+        """Read the shards one after the other."""
+        for known in self.shards:
+            shard, bags, y = self._load(known.path, known.first)
+            if shard != known:
+                raise ValueError(f"{str(known.path)!r} changed after the Shards were created. Create them again.")
             yield shard, bags, y
 
     def __repr__(self) -> str:
@@ -155,26 +167,42 @@ class Shards:
         )
 
 
+def _refuse_different(first: Shard, shard: Shard) -> None:
+    if shard.n_features != first.n_features:
+        raise ValueError(
+            f"All shards must have the same number of features. Got {first.n_features} in {str(first.path)!r} and "
+            f"{shard.n_features} in {str(shard.path)!r}."
+        )
+    if (shard.is_sparse, shard.dtype) != (first.is_sparse, first.dtype):
+        raise ValueError(
+            f"All shards must be dense or all sparse, with the same float type. {str(shard.path)!r} differs."
+        )
+    if _has_text(shard) != _has_text(first):
+        raise ValueError(f"Labels must be strings in all shards or in none. {str(shard.path)!r} differs.")
+
+
+def _has_text(shard: Shard) -> bool:
+    return any(isinstance(label, str) for label in shard.label_counts)
+
+
 def write_shards(
     folder: str | os.PathLike[str], bags: Bags | Sequence[Any], y: npt.ArrayLike, sets_per_shard: int = 10_000
 ) -> Shards:
-    """Write labelled sets as shards into a folder (made if need be, and without shards yet) and return them.
+    """Write labeled sets as shards to a folder, which must not contain shards yet, and return them.
 
-    Write them in random order: training shuffles within a shard, not across. For data that do not fit into memory,
-    ``write_shard(path, bags, y)`` writes one part. See ``Shards`` for an example.
+    Write the sets in random order: training shuffles within a shard, not across shards. For data that do not fit into
+    memory, write each part with ``write_shard(path, bags, y)``. See ``Shards`` for an example.
     """
     bags = bags if isinstance(bags, Bags) else Bags.from_list(bags)
-    labels = np.asarray(y)
-    if labels.shape != (len(bags),):
-        raise ValueError(f"y must hold one label for each of {len(bags)} sets. Got shape {labels.shape}.")
-    if labels.dtype == object:
-        labels = labels.astype(str)
+    labels = _as_labels(y, len(bags))
     if sets_per_shard < 1:
         raise ValueError(f"sets_per_shard must be at least 1. Got {sets_per_shard}.")
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     if old := sorted(folder.glob(PATTERN)):
-        raise FileExistsError(f"{str(folder)!r} must not hold shards yet. Got {len(old)}, the first {old[0].name!r}.")
+        raise FileExistsError(
+            f"{str(folder)!r} must not contain shards yet. Got {len(old)}, the first {old[0].name!r}."
+        )
     paths = []
     for number, start in enumerate(range(0, len(bags), sets_per_shard)):
         paths.append(folder / f"shard-{number:05d}.npz")
@@ -182,9 +210,10 @@ def write_shards(
     return Shards(paths)
 
 
-def write_shard(path: Path, bags: Bags, y: npt.NDArray[Any]) -> None:
-    """Write one shard; the file appears under its name only when it is whole."""
-    arrays: dict[str, Any] = {"offsets": bags.offsets, "y": y, "n_features": np.array(bags.shape[1])}
+def write_shard(path: Path, bags: Bags, y: npt.ArrayLike) -> None:
+    """Write one shard atomically."""
+    labels = _as_labels(y, len(bags))
+    arrays: dict[str, Any] = {"offsets": bags.offsets, "y": labels, "n_features": np.array(bags.shape[1])}
     if bags.is_sparse:
         arrays |= {"data": bags.X.data, "indices": bags.X.indices, "indptr": bags.X.indptr}
     else:
@@ -193,46 +222,64 @@ def write_shard(path: Path, bags: Bags, y: npt.NDArray[Any]) -> None:
         np.savez(file, **arrays)
 
 
+def _as_labels(y: npt.ArrayLike, n_sets: int) -> npt.NDArray[Any]:
+    """Return one label per set as an array that is not of object type, with the values unchanged."""
+    labels = np.asarray(y)
+    if labels.shape != (n_sets,):
+        raise ValueError(f"y must hold one label for each of {n_sets} sets. Got shape {labels.shape}.")
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise ValueError(f"Every set must have a label. Got {int(np.isnan(labels).sum())} that are NaN.")
+    if labels.dtype.kind not in "OT" and (labels.dtype.kind != "U" or isinstance(y, np.ndarray)):
+        return labels
+    # numpy turns a list of strings and numbers into strings, so the labels are compared as given.
+    given = np.asarray(y, dtype=object)
+    values = [label.item() if isinstance(label, np.generic) else label for label in given]
+    types = {type(value) for value in values}
+    labels = np.array(values) if len(types) == 1 and types <= {int, float, bool, str} else given
+    if labels.dtype == object or labels.tolist() != values:
+        raise TypeError(
+            f"Labels must be all integers, all floats, all booleans or all strings. Got the types "
+            f"{listed(sorted(kind.__name__ for kind in types))}."
+        )
+    return labels
+
+
 def _stamp(path: Path) -> tuple[int, int]:
     status = path.stat()
     return status.st_size, status.st_mtime_ns
 
 
 def read_shard(path: Path) -> tuple[Bags, npt.NDArray[Any]]:
-    """Map one shard into memory; raise an error that names the file if it is missing or damaged."""
-    return map_shard(path, trusted=False)
+    """Memory-map one shard and check that its arrays are consistent, so that compiled code can rely on them."""
+    with _reading(path):
+        arrays = map_npz(path)
+        if odd := [name for name in INDEX_ARRAYS if name in arrays and arrays[name].dtype.kind not in "iu"]:
+            raise ValueError(f"{odd[0]} must hold integers, not {arrays[odd[0]].dtype}")
+        X: Any = arrays.get("X")
+        if X is None:
+            shape = len(arrays["indptr"]) - 1, int(arrays["n_features"])
+            X = sparse.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
+        if X.dtype not in (np.float32, np.float64):
+            raise ValueError(f"its vectors must be float32 or float64, not {X.dtype}")
+        bags = Bags(X, arrays["offsets"])
+        return bags, _as_labels(np.array(arrays["y"]), len(bags))
 
 
-def map_shard(path: Path, trusted: bool) -> tuple[Bags, npt.NDArray[Any]]:
-    """Map one shard into memory, and check (unless trusted) that its parts fit together."""
+def _verify_checksums(path: Path) -> None:
+    with _reading(path), zipfile.ZipFile(path) as archive:
+        if (damaged := archive.testzip()) is not None:
+            raise ValueError(f"{damaged} is damaged")
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Raise errors that name the file."""
     if not path.is_file():
         raise FileNotFoundError(f"There is no shard {str(path)!r}.")
     try:
-        if not trusted:
-            _check_sums(path)
-        arrays = map_npz(path)
-        offsets, y, n_features = arrays["offsets"], np.array(arrays["y"]), int(arrays["n_features"])
-        X: Any = arrays.get("X")
-        if X is None:
-            X = sparse.csr_array(
-                (arrays["data"], arrays["indices"], arrays["indptr"]), shape=(len(arrays["indptr"]) - 1, n_features)
-            )
-            X.has_canonical_format = True
-        if X.dtype not in (np.float32, np.float64):
-            raise ValueError(f"its vectors must be float32 or float64, not {X.dtype}")
-        bags = Bags._trusted(X, offsets, None, None) if trusted else Bags(X, offsets)
-    except (zipfile.BadZipFile, KeyError, ValueError, OSError, struct.error) as error:
-        raise ValueError(f"{str(path)!r} must be a whole shard written by write_shards. Got: {error}.") from None
-    if y.shape != (len(bags),):
-        raise ValueError(f"{str(path)!r} must hold one label a set. Got {y.shape} labels for {len(bags)} sets.")
-    return bags, y
-
-
-def _check_sums(path: Path) -> None:
-    """Raise ValueError if the file's own checksums say that it is damaged."""
-    with zipfile.ZipFile(path) as archive:
-        if (bad := archive.testzip()) is not None:
-            raise ValueError(f"{bad} is damaged")
+        yield
+    except ERRORS as error:
+        raise ValueError(f"{str(path)!r} must be an undamaged shard written by write_shards. Got: {error}") from None
 
 
 def map_npz(path: Path) -> dict[str, Array]:

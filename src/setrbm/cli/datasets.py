@@ -63,10 +63,10 @@ def _fetch(names: list[str], source: str | None, data_home: Path | None, show: b
     fetched = []
     for one in benchmarks:
         path = fetch_benchmark(one.name, data_home, source)
-        fetched.append({"name": one.name, "path": str(path), "licence": one.licence, "citation": one.citation})
+        fetched.append({"name": one.name, "path": str(path), "licence": one.license, "citation": one.citation})
         if show:
             note = " (inside the package; it needs no fetching)" if one.in_package else ""
-            typer.echo(f"{one.name}: {path}{note}\n  licence: {one.licence}\n  cite: {one.citation}")
+            typer.echo(f"{one.name}: {path}{note}\n  licence: {one.license}\n  cite: {one.citation}")
     return fetched
 
 
@@ -83,7 +83,7 @@ def _listed(data_home: Path | None) -> list[dict[str, Any]]:
                 "fault": None if path is None else _fault(one.name, data_home),
                 "in_package": one.in_package, "path": None if path is None else str(path),
                 "fetch": None if path is not None else fetch_command(one.name, data_home),
-                "source": one.source, "licence": one.licence, "citation": one.citation, "digest": one.digest,
+                "source": one.source, "licence": one.license, "citation": one.citation, "digest": one.digest,
             }
         )  # fmt: skip
     return documents

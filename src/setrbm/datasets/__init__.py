@@ -1,4 +1,4 @@
-"""Data sets: Musk1 inside the package, the standard benchmarks, files of sets, and generators of sets."""
+"""Data sets: Musk1 (included), the standard benchmarks, readers for files of sets, and generators."""
 
 from setrbm.datasets.benchmarks import BENCHMARKS, fetch_benchmark, load_benchmark
 from setrbm.datasets.files import read_bags, read_sets, write_csv

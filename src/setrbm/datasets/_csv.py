@@ -1,4 +1,4 @@
-"""Sets from CSV files, plain or gzipped."""
+"""Reader for CSV files, plain or gzipped."""
 
 from __future__ import annotations
 
@@ -6,52 +6,46 @@ import csv
 import gzip
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
+from setrbm._types import Floats
 from setrbm.bags import Labels
-from setrbm.datasets._rows import (
-    Columns,
-    Table,
-    Wanted,
-    find_columns,
-    is_finite,
-    refuse_number,
-    refuse_unnamed,
-)
+from setrbm.datasets._rows import Columns, Table, Wanted, find_columns, is_finite, refuse_number, refuse_unnamed
 
-# How many rows become numbers at once.
+# Rows converted to numbers at once.
 BLOCK = 4096
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
 def read_csv(path: Path, wanted: Wanted) -> Table:
-    """Read a CSV file in blocks of rows; a block that fails is searched for the cell at fault."""
+    """Read a CSV file in blocks of rows."""
+    lines: list[int] = []
+    blocks, bags, labels = [], [], []
     with open_text(path) as file:
-        reader = csv.reader(file, skipinitialspace=True, strict=True)
-        header = [name.strip() for name in next((row for row in reader if row), [])]
+        rows = _rows(path, file)
+        header = [name.strip() for name in next(rows, (0, []))[1]]
         if not header:
-            raise ValueError(f"{str(path)!r} must begin with a line of column names. It is empty.")
+            raise ValueError(f"{str(path)!r} must start with a line of column names. It is empty.")
         columns = find_columns(path, header, wanted)
-        lines: list[int] = []
-        blocks, bags, labels = [], [], []
-        for numbers, rows in _blocks(path, reader, len(header)):
-            blocks.append(_as_numbers(path, rows, numbers, columns))
-            bags += filled_cells(path, rows, numbers, columns.bag, wanted.bag)
+        while block := list(islice(rows, BLOCK)):
+            numbers, cells = zip(*block, strict=True)
+            blocks.append(_as_numbers(path, cells, numbers, columns))
+            bags += _filled_cells(path, cells, numbers, columns.bag, wanted.bag)
             if columns.label is not None:
-                labels += filled_cells(path, rows, numbers, columns.label, wanted.label)
+                labels += _filled_cells(path, cells, numbers, columns.label, wanted.label)
             lines += numbers
     if not lines:
-        raise ValueError(f"{str(path)!r} must hold at least one row below the column names. Got none.")
+        raise ValueError(f"{str(path)!r} must have at least one row below the column names. Got none.")
     return Table(
         np.concatenate(blocks),
-        integers_or_text(bags),
-        integers_or_text(labels),
+        _integers_or_text(bags),
+        _integers_or_text(labels),
         columns.names,
         lambda i: f"line {lines[i]}",
     )
@@ -59,18 +53,19 @@ def read_csv(path: Path, wanted: Wanted) -> Table:
 
 @contextmanager
 def open_text(path: Path) -> Iterator[IO[str]]:
-    """Open a text file, packed or not, and put what can go wrong in it into words."""
+    """Open a text file, gzipped or not; decoding errors become a ValueError that names the file."""
     packed = path.name.lower().endswith(".gz")
     try:
-        with gzip.open(path, "rt", encoding="utf-8-sig", newline="") if packed else plain_text(path) as file:
-            yield file
-    except UnicodeDecodeError:
-        _refuse_bytes(path, packed)
+        try:
+            with gzip.open(path, "rt", encoding="utf-8-sig", newline="") if packed else _open_plain(path) as file:
+                yield file
+        except UnicodeDecodeError:
+            _refuse_bytes(path, packed)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(f"{str(path)!r} must be packed by gzip. It is damaged or of another kind: {error}.") from None
+        raise ValueError(f"{str(path)!r} must be a gzip file. It is damaged or of another type: {error}.") from None
 
 
-def plain_text(path: Path) -> IO[str]:
+def _open_plain(path: Path) -> IO[str]:
     return path.open(encoding="utf-8-sig", newline="")
 
 
@@ -87,40 +82,35 @@ def _refuse_bytes(path: Path, packed: bool) -> NoReturn:
     raise ValueError(f"{str(path)!r} must be text in UTF-8. Save the file as UTF-8.")
 
 
-def _blocks(path: Path, reader: Any, width: int) -> Iterator[tuple[list[int], list[list[str]]]]:
-    """Yield rows, some thousands at a time, with the line each begins in; empty lines are passed over."""
-    numbers: list[int] = []
-    rows: list[list[str]] = []
-    line = reader.line_num + 1
+def _rows(path: Path, file: IO[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield each row that is not empty with the number of its first line; all rows must be as wide as the first."""
+    reader = csv.reader(file, skipinitialspace=True, strict=True)
+    line, width = 1, 0
     try:
         for row in reader:
             if row:
+                width = width or len(row)
                 if len(row) != width:
                     _refuse_width(path, row, line, width)
-                numbers.append(line)
-                rows.append(row)
+                yield line, row
             line = reader.line_num + 1
-            if len(rows) == BLOCK:
-                yield numbers, rows
-                numbers, rows = [], []
     except csv.Error as error:
         raise ValueError(
-            f"{str(path)!r} must be a CSV file. Got a row that cannot be read from line {line} on: {error}. Check its "
+            f"{str(path)!r} must be a CSV file. Cannot read the row that starts in line {line}: {error}. Check its "
             "quotation marks."
         ) from None
-    if rows:
-        yield numbers, rows
 
 
 def _refuse_width(path: Path, row: list[str], line: int, width: int) -> NoReturn:
-    cure = "Fill in what is missing." if len(row) < width else "Put cells with a comma in them in quotation marks."
+    cure = "Fill in the missing cells." if len(row) < width else "Quote cells that contain a comma."
     raise ValueError(
         f"Every row must have one cell for each of the {width} columns. Got {len(row)} in line {line} of "
         f"{str(path)!r}. {cure}"
     )
 
 
-def _as_numbers(path: Path, rows: list[list[str]], lines: list[int], columns: Columns) -> npt.NDArray[np.float64]:
+def _as_numbers(path: Path, rows: Sequence[list[str]], lines: Sequence[int], columns: Columns) -> Floats:
+    """Return the features of a block of rows; only a block that cannot be converted is searched for the bad cell."""
     cells = [[row[i] for i in columns.features] for row in rows]
     try:
         X = np.array(cells, dtype=np.float64)
@@ -135,15 +125,15 @@ def _as_numbers(path: Path, rows: list[list[str]], lines: list[int], columns: Co
     raise ValueError(f"Every feature cell of {str(path)!r} must hold a number.")
 
 
-def filled_cells(path: Path, rows: list[list[str]], lines: list[int], column: int, name: str) -> list[str]:
+def _filled_cells(path: Path, rows: Sequence[list[str]], lines: Sequence[int], column: int, name: str) -> list[str]:
     cells = [row[column].strip() for row in rows]
     if "" in cells:
         refuse_unnamed(path, f"line {lines[cells.index('')]}", name)
     return cells
 
 
-def integers_or_text(cells: list[str]) -> Labels:
-    """Return integers if every cell is one that is written back the same way, else the text as it is."""
+def _integers_or_text(cells: list[str]) -> Labels:
+    """Return integers if every cell is the usual form of one, else the text."""
     if all(INTEGER.fullmatch(cell) for cell in set(cells)):
         return np.array(cells, dtype=np.int64)
     return np.array(cells, dtype=object)

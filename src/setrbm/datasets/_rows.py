@@ -1,16 +1,16 @@
-"""Rows of a file that know where they stand in it, and the checks and words all formats share."""
+"""Rows of a file with their positions, and the checks and error messages shared by all formats."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
+from setrbm._text import listed, nearest
 from setrbm._types import Floats
 from setrbm.bags import Labels
 
@@ -24,13 +24,13 @@ class Wanted:
     Attributes
     ----------
     bag, label : str
-        The columns that name a row's set and carry its label.
+        The columns with the set and the label of a row.
     with_labels : bool
-        Whether the label column must be there; else it is passed over.
+        Whether the label column is required. If not, it is ignored.
     feature_names : sequence of str, optional
-        The columns to read as features, in this order; by default all the others.
+        The columns to read as features, in this order; by default all other columns.
     n_features : int, optional
-        How many features a svmlight file has, where its own largest number does not say.
+        The number of features of a svmlight file; by default its largest feature number plus one.
     """
 
     bag: str
@@ -42,7 +42,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Columns:
-    """Where the wanted columns stand in a row."""
+    """Positions of the wanted columns in a row."""
 
     bag: int
     label: int | None
@@ -52,7 +52,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Table:
-    """The rows of a file; ``where(i)`` says in words where row i stands in it. Without labels, these are none."""
+    """The rows of a file. ``where(i)`` describes the position of row i in the file; ``labels`` may be empty."""
 
     X: Any
     bags: Labels
@@ -62,34 +62,37 @@ class Table:
 
 
 def existing(path: Path) -> Path:
+    """Return the path, or raise an error if it is not a file."""
     if path.is_dir():
-        raise IsADirectoryError(f"The data must be a file. Got the folder {str(path)!r}. Name a file inside it.")
+        raise IsADirectoryError(
+            f"The data must be a file. Got the folder {str(path)!r}. Give the path of a file in it."
+        )
     if not path.exists():
         raise FileNotFoundError(f"The data must be a file that exists. There is no file {str(path)!r}.")
     return path
 
 
 def find_columns(path: Path, columns: list[str], wanted: Wanted) -> Columns:
-    """Return where the wanted columns stand, or raise ValueError naming one that is missing or there twice."""
+    """Return the positions of the wanted columns; raise ValueError if one is missing or not unique."""
     if len(set(columns)) < len(columns):
         twice = next(name for i, name in enumerate(columns) if name in columns[:i])
         places = [i + 1 for i, name in enumerate(columns) if name == twice]
         raise ValueError(
-            f"Column names must differ. Got {twice!r} for columns {places[0]} and {places[1]} of {str(path)!r}. Rename "
-            "one of them."
+            f"Column names must be unique. Got {twice!r} for columns {places[0]} and {places[1]} of {str(path)!r}. "
+            "Rename one of them."
         )
     if wanted.feature_names is None and "" in columns:
         raise ValueError(
             f"Every column must have a name. Got none for column {columns.index('') + 1} of {str(path)!r}. If it holds "
-            "row numbers, leave them out: pandas writes none with index=False."
+            "row numbers, drop it: pandas does not write them with index=False."
         )
-    bag = place(path, columns, wanted.bag, "bag")
-    labelled = wanted.with_labels or wanted.label in columns
-    label = place(path, columns, wanted.label, "label") if labelled else None
+    bag = _position(path, columns, wanted.bag, "bag")
+    labeled = wanted.with_labels or wanted.label in columns
+    label = _position(path, columns, wanted.label, "label") if labeled else None
     if wanted.feature_names is None:
         features = [i for i in range(len(columns)) if i not in (bag, label)]
     else:
-        features = [place(path, columns, name, "feature") for name in wanted.feature_names]
+        features = [_position(path, columns, name, "feature") for name in wanted.feature_names]
     if not features:
         raise ValueError(
             f"{str(path)!r} must have at least one feature column besides {wanted.bag!r} and {wanted.label!r}. Got "
@@ -98,56 +101,53 @@ def find_columns(path: Path, columns: list[str], wanted: Wanted) -> Columns:
     return Columns(bag, label if wanted.with_labels else None, features, [columns[i] for i in features])
 
 
-def place(path: Path, columns: list[str], name: str, role: str) -> int:
+def _position(path: Path, columns: list[str], name: str, role: str) -> int:
     if name in columns:
         return columns.index(name)
-    by_lower = {column.lower(): column for column in columns}
-    near = get_close_matches(name.lower(), by_lower, n=1)
-    nearest = f"; the nearest is {by_lower[near[0]]!r}" if near else ""
-    cure = "Add it." if role == "feature" else f"Say which column it is: {role}=... in Python, --{role} in a command."
+    close = nearest(name, columns)
+    hint = f"; the nearest is {close[0]!r}" if close else ""
+    cure = "Add it." if role == "feature" else f"Name the column: {role}=... in Python, --{role} on the command line."
     if len(columns) == 1 and (mark := next((mark for mark in (";", "\t", "|") if mark in columns[0]), None)):
-        cure = f"The columns seem to be parted by {mark!r}; part them by commas."
-    raise ValueError(f"{str(path)!r} must have a {role} column {name!r}. Got {some(columns)}{nearest}. {cure}")
-
-
-def some(names: Sequence[str], most: int = 8) -> str:
-    shown = ", ".join(repr(name) for name in names[:most])
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"the {'column' if len(names) == 1 else 'columns'} {shown}{more}"
+        cure = f"The columns seem to be separated by {mark!r}; separate them by commas."
+    got = f"the column{'s' if len(columns) > 1 else ''} {listed(map(repr, columns), most=8)}"
+    raise ValueError(f"{str(path)!r} must have a {role} column {name!r}. Got {got}{hint}. {cure}")
 
 
 def refuse_mixed_labels(path: Path, table: Table) -> None:
-    """Raise ValueError naming both places if the rows of a set carry different labels."""
+    """Raise ValueError naming both rows if the rows of a set have different labels."""
     labels = table.labels.tolist()
     first: dict[Any, int] = {}
     for i, (name, label) in enumerate(zip(table.bags.tolist(), labels, strict=True)):
         seen = first.setdefault(name, i)
         if labels[seen] != label:
             raise ValueError(
-                f"All rows of a set must carry the same label. Got {labels[seen]!r} in {table.where(seen)} and "
+                f"All rows of a set must have the same label. Got {labels[seen]!r} in {table.where(seen)} and "
                 f"{label!r} in {table.where(i)} of {str(path)!r} for set {name!r}."
             )
 
 
-def refuse_cell(path: Path, got: str, line: str, column: str, need: str, cure: str) -> NoReturn:
+def _refuse_cell(path: Path, got: str, line: str, column: str, need: str, cure: str) -> NoReturn:
     raise ValueError(f"{need}. Got {got} in {line}, column {column!r} of {str(path)!r}. {cure}")
 
 
 def refuse_number(path: Path, cell: Any, line: str, column: str) -> NoReturn:
+    """Raise ValueError for a feature cell that is not a finite number."""
     if cell is None or not str(cell).strip():
-        refuse_cell(path, "an empty one", line, column, "Every feature cell must hold a number", "Fill it in first.")
-    cure = "Write it as a number, or leave the column out."
+        _refuse_cell(path, "an empty one", line, column, "Every feature cell must hold a number", "Fill it in first.")
+    cure = "Write it as a number, or drop the column."
     if is_number(str(cell)):
-        cure = "Fill in or leave out such values first."
-    refuse_cell(path, repr(cell), line, column, "Every feature cell must hold a finite number", cure)
+        cure = "Impute or drop such values first."
+    _refuse_cell(path, repr(cell), line, column, "Every feature cell must hold a finite number", cure)
 
 
 def refuse_unnamed(path: Path, line: str, column: str) -> NoReturn:
-    need = "Every row must name its set and its label"
-    refuse_cell(path, "an empty cell", line, column, need, "Fill it in, or leave the row out.")
+    """Raise ValueError for an empty bag or label cell."""
+    need = "Every row must have a bag and a label"
+    _refuse_cell(path, "an empty cell", line, column, need, "Fill it in, or drop the row.")
 
 
 def is_number(text: str) -> bool:
+    """Return whether a text is a number."""
     try:
         float(text)
     except ValueError:
@@ -156,10 +156,11 @@ def is_number(text: str) -> bool:
 
 
 def is_finite(text: str) -> bool:
+    """Return whether a text is a finite number."""
     return is_number(text) and math.isfinite(float(text))
 
 
 def integers_or_numbers(numbers: Floats) -> Labels:
-    """Return integers if every number is one."""
+    """Return the numbers as integers if all of them are."""
     whole = np.isfinite(numbers).all() and (numbers == np.round(numbers)).all() and (np.abs(numbers) < 2**53).all()
     return numbers.astype(np.int64) if whole else numbers

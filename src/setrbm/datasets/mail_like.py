@@ -1,4 +1,4 @@
-"""Synthetic sets with the shape of the paper's mail collections, which cannot be had."""
+"""Synthetic sets with the shape of the mail collections of the paper, which are not public."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from setrbm.bags import Bags, offsets_of
 # Pieces of mail, pages and classes of the two collections, and their number of features.
 SHAPES = {"DsDe": (14_593, 102_071, 11), "DsUs": (16_808, 160_372, 6)}
 N_FEATURES = 10_083
-# Every class has so many words of its own, and one page in four of a piece of mail uses them.
+# Words specific to each class, their share on pages that use them, and the share of such pages.
 CLASS_WORDS = 60
 CLASS_SHARE = 0.1
-TELLING_PAGES = 0.25
+INFORMATIVE_PAGES = 0.25
 
 
 def make_mail_like(
@@ -27,22 +27,23 @@ def make_mail_like(
     random_state: int | None = None,
     problem: int = 0,
 ) -> tuple[Bags, npt.NDArray[np.int64]]:
-    """Make sets of sparse binary vectors: pieces of mail with pages of words.
+    """Generate sets of sparse binary vectors: pieces of mail with pages of words.
 
-    Set sizes are log-normal, words follow Zipf's law, and some pages of each set use words of the set's class more
-    often, so that the class can be learned but most pages say little.
+    Set sizes are log-normal and words follow Zipf's law. Some pages of each set use words of its class more often, so
+    that the class can be learned although most pages are not informative.
 
     Parameters
     ----------
     n_sets : int
     n_vectors : int, optional
-        Pages in all; by default in proportion to the paper's smaller collection (about 7 a set).
+        Total number of pages; by default as in the smaller collection of the paper (about 7 per set).
     n_classes, n_features : int
     words_per_vector : float
-        The mean number of different words a page.
+        The mean number of distinct words per page.
     random_state : int, optional
     problem : int
-        Which words the classes use. Sets made with other random states, but the same problem, are more of the same.
+        Selects the words of the classes. Sets generated with different random states but the same problem come from the
+        same distribution.
 
     Returns
     -------
@@ -71,7 +72,9 @@ def make_mail_like(
 
 def _check(n_sets: int, n_vectors: int, n_classes: int, n_features: int, words_per_vector: float) -> None:
     if n_classes < 2 or n_sets < n_classes:
-        raise ValueError(f"There must be at least 2 classes and a set of each. Got {n_sets} sets, {n_classes} classes.")
+        raise ValueError(
+            f"There must be at least 2 classes and one set of each. Got {n_sets} sets, {n_classes} classes."
+        )
     if n_vectors < n_sets:
         raise ValueError(f"Every set must hold at least one vector. Got {n_vectors} vectors for {n_sets} sets.")
     if not 1.0 <= words_per_vector <= n_features / 2:
@@ -81,7 +84,7 @@ def _check(n_sets: int, n_vectors: int, n_classes: int, n_features: int, words_p
 
 
 def _set_sizes(rng: np.random.Generator, n_sets: int, n_vectors: int) -> Integers:
-    """Return log-normal set sizes, each at least 1, with the wanted sum."""
+    """Return log-normal set sizes, each at least 1, that sum to ``n_vectors``."""
     raw = rng.lognormal(mean=0.0, sigma=0.8, size=n_sets)
     sizes = 1 + np.floor(raw * (n_vectors - n_sets) / raw.sum()).astype(np.intp)
     np.add.at(sizes, rng.integers(0, n_sets, n_vectors - sizes.sum()), 1)
@@ -91,18 +94,17 @@ def _set_sizes(rng: np.random.Generator, n_sets: int, n_vectors: int) -> Integer
 def _pages(
     rng: np.random.Generator, labels: Integers, own: Integers, n_features: int, words_per_vector: float
 ) -> sparse.csr_array:
-    """Return one row of binary words a page; ``own`` holds the words of each class."""
+    """Return one binary row of words per page; ``own`` holds the words of each class."""
     zipf = 1.0 / (np.arange(n_features) + 10.0)
     zipf /= zipf.sum()
     lengths = rng.poisson(_draws_for(zipf, words_per_vector), len(labels)).clip(1)
     page = np.repeat(np.arange(len(labels)), lengths)
     words = np.searchsorted(np.cumsum(zipf), rng.random(len(page))).clip(0, n_features - 1)
-    telling = rng.random(len(labels)) < TELLING_PAGES
-    from_class = telling[page] & (rng.random(len(page)) < CLASS_SHARE)
+    informative = rng.random(len(labels)) < INFORMATIVE_PAGES
+    from_class = informative[page] & (rng.random(len(page)) < CLASS_SHARE)
     chosen = rng.integers(0, own.shape[1], int(from_class.sum()))
     words[from_class] = own[labels[page[from_class]], chosen]
-    # Sorting page and word as one number brings equal pairs together; each is kept once.
-    # np.unique would hash them and take fifteen times as long.
+    # Pages and words are sorted as one number to drop duplicates; np.unique takes fifteen times as long.
     pairs = np.sort(page.astype(np.int64) * n_features + words)
     pairs = pairs[np.concatenate([[True], pairs[1:] != pairs[:-1]])]
     rows, cols = np.divmod(pairs, n_features)
@@ -112,7 +114,7 @@ def _pages(
 
 
 def _draws_for(p: Array, wanted: float) -> float:
-    """Return how many words to draw so that the mean number of different ones is as wanted."""
+    """Return the number of words to draw for a wanted mean number of distinct words."""
     low, high = wanted, 1e7
     for _ in range(60):
         middle = (low + high) / 2

@@ -1,4 +1,4 @@
-"""InputPooling: a set becomes one vector of statistics of its vectors."""
+"""InputPooling: represent each set by statistics of its vectors."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from setrbm.estimators.inputs import as_bags, unchanged_on_error
 
 
 class InputPooling(TransformerMixin, BaseEstimator):
-    """Turn each set into one vector: statistics of its vectors, feature by feature.
+    """Represent each set by one vector: statistics of its vectors for each feature.
 
-    With the default statistics and a ``ClassRBM`` it is the paper's ClassRBM-poolIn; anything of scikit-learn's can
-    follow it.
+    With the default statistics and followed by a ``ClassRBM`` it is the ClassRBM-poolIn of the paper. Any scikit-learn
+    classifier can follow it.
 
     Parameters
     ----------
     statistics : sequence of {"max", "min", "mean", "sum", "std", "logsumexp", "size"}
-        What to put side by side, in this order. "size" is one column, the number of vectors of the set.
+        The statistics to concatenate, in this order. "size" is one column, the number of vectors of the set.
 
     Notes
     -----
-    Sparse sets give a sparse matrix, since statistics of zeros are zero; only "logsumexp" of zeros is not, and makes
-    the result dense.
+    Sparse sets give a sparse matrix, since the statistics of zeros are zero. Only "logsumexp" of zeros is not zero, and
+    makes the result dense.
 
     Examples
     --------
@@ -48,11 +48,11 @@ class InputPooling(TransformerMixin, BaseEstimator):
         self.statistics = statistics
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Check the statistics and note the number of features.
+        """Check the statistics and store the number of features.
 
         Parameters
         ----------
-        X : Bags, list of matrices, 3-D array, or matrix (each row a set of one)
+        X : Bags, list of matrices, 3-D array, or matrix (each row a set of one vector)
         y : ignored
 
         Returns
@@ -65,7 +65,7 @@ class InputPooling(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return one row a set, dense or (for sparse sets) CSR."""
+        """Return a matrix with one row per set, dense or, for sparse sets, CSR."""
         check_is_fitted(self, "n_features_in_")
         bags = as_bags(self, X, reset=False)
         pooled = Sparse(bags) if bags.is_sparse else Dense(bags)
@@ -82,7 +82,7 @@ class InputPooling(TransformerMixin, BaseEstimator):
         return names
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Return names such as ``max_x0``, one a column."""
+        """Return the column names, such as ``max_x0``."""
         check_is_fitted(self, "n_features_in_")
         known = getattr(self, "feature_names_in_", None)
         if input_features is None:
@@ -109,50 +109,50 @@ STATISTICS = ("max", "min", "mean", "sum", "std", "logsumexp", "size")
 
 
 class Dense:
-    """The statistics of dense sets, each of shape (n_sets, n_features)."""
+    """Statistics of dense sets, each of shape (n_sets, n_features)."""
 
     def __init__(self, bags: Bags) -> None:
         self.bags, self.starts = bags, bags.offsets[:-1]
         self.sizes = bags.sizes.astype(bags.dtype)[:, np.newaxis]
 
     def max(self) -> Array:
-        """Return the largest value in every set."""
+        """Return the maximum in each set."""
         return np.asarray(np.maximum.reduceat(self.bags.X, self.starts))
 
     def min(self) -> Array:
-        """Return the least value in every set."""
+        """Return the minimum in each set."""
         return np.asarray(np.minimum.reduceat(self.bags.X, self.starts))
 
     def sum(self) -> Array:
-        """Return the sum in every set."""
+        """Return the sum in each set."""
         return np.asarray(np.add.reduceat(self.bags.X, self.starts))
 
     def mean(self) -> Array:
-        """Return the mean in every set."""
+        """Return the mean in each set."""
         return np.asarray(self.sum() / self.sizes)
 
     def std(self) -> Array:
-        """Return the standard deviation in every set."""
-        # Around the mean, not from the sum of squares, which loses all digits far from the origin.
-        centred = self.bags.X - np.repeat(self.mean(), self.bags.sizes, axis=0)
-        return np.asarray(np.sqrt(np.add.reduceat(centred * centred, self.starts) / self.sizes))
+        """Return the standard deviation in each set."""
+        # The sum of squares would lose all digits far from the origin.
+        centered = self.bags.X - np.repeat(self.mean(), self.bags.sizes, axis=0)
+        return np.asarray(np.sqrt(np.add.reduceat(centered * centered, self.starts) / self.sizes))
 
     def logsumexp(self) -> Array:
-        """Return the log of the sum of exponentials in every set."""
+        """Return the log of the sum of exponentials in each set."""
         peak = self.max()
         scaled = np.exp(self.bags.X - np.repeat(peak, self.bags.sizes, axis=0))
         return np.asarray(peak + np.log(np.add.reduceat(scaled, self.starts)))
 
     def size(self) -> Array:
-        """Return the number of vectors in every set."""
+        """Return the number of vectors in each set."""
         return self.sizes
 
 
 class Sparse:
-    """The statistics of sparse sets, CSR of shape (n_sets, n_features).
+    """Statistics of sparse sets, each a CSR array of shape (n_sets, n_features).
 
-    The stored values are brought in order of set and feature; each statistic is then one number for every pair that
-    has any, and what is not stored counts as zeros.
+    The stored values are sorted by set and feature. Each statistic is then one number per pair with stored values;
+    values that are not stored count as zeros.
     """
 
     def __init__(self, bags: Bags) -> None:
@@ -171,7 +171,7 @@ class Sparse:
 
     def _matrix(self, values: Array) -> sparse.csr_array:
         indptr: Integers = np.searchsorted(self.sets, np.arange(len(self.bags) + 1))
-        # Dropping zeros rewrites the columns in place, and the other statistics need them too.
+        # Copied, since eliminate_zeros changes the columns in place and the other statistics need them.
         matrix = sparse.csr_array((values, self.columns.copy(), indptr), shape=self.bags.shape, dtype=self.bags.dtype)
         matrix.eliminate_zeros()
         return matrix
@@ -181,30 +181,30 @@ class Sparse:
         return self._matrix(np.where(self.n_stored < self.sizes, function(stored, 0), stored))
 
     def max(self) -> sparse.csr_array:
-        """Return the largest value in every set."""
+        """Return the maximum in each set."""
         return self._extreme(np.maximum)
 
     def min(self) -> sparse.csr_array:
-        """Return the least value in every set."""
+        """Return the minimum in each set."""
         return self._extreme(np.minimum)
 
     def sum(self) -> sparse.csr_array:
-        """Return the sum in every set."""
+        """Return the sum in each set."""
         return self._matrix(self._reduced(np.add, self.values))
 
     def mean(self) -> sparse.csr_array:
-        """Return the mean in every set."""
+        """Return the mean in each set."""
         return self._matrix(self._reduced(np.add, self.values) / self.sizes)
 
     def std(self) -> sparse.csr_array:
-        """Return the standard deviation in every set."""
+        """Return the standard deviation in each set."""
         mean = self._reduced(np.add, self.values) / self.sizes
-        centred = self.values - np.repeat(mean, self.n_stored)
-        squares = self._reduced(np.add, centred * centred) + (self.sizes - self.n_stored) * mean * mean
+        centered = self.values - np.repeat(mean, self.n_stored)
+        squares = self._reduced(np.add, centered * centered) + (self.sizes - self.n_stored) * mean * mean
         return self._matrix(np.sqrt(squares / self.sizes))
 
     def logsumexp(self) -> Array:
-        """Return the log of the sum of exponentials in every set."""
+        """Return the log of the sum of exponentials in each set."""
         result = np.repeat(np.log(self.bags.sizes.astype(self.bags.dtype))[:, np.newaxis], self.bags.shape[1], axis=1)
         peak = np.maximum(self._reduced(np.maximum, self.values), 0)
         scaled = self._reduced(np.add, np.exp(self.values - np.repeat(peak, self.n_stored)))
@@ -212,5 +212,5 @@ class Sparse:
         return result
 
     def size(self) -> sparse.csr_array:
-        """Return the number of vectors in every set."""
+        """Return the number of vectors in each set."""
         return sparse.csr_array(self.bags.sizes.astype(self.bags.dtype)[:, np.newaxis])

@@ -1,4 +1,4 @@
-"""PerVector: any transformer of vectors, applied to the vectors of sets."""
+"""PerVector: apply a transformer to each vector of the sets."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from setrbm.estimators.inputs import as_bags, unchanged_on_error
 
 
 class PerVector(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
-    """Lift a transformer of vectors to sets: fitted on all training vectors, applied to each.
+    """Apply a transformer to the vectors of sets; it is fitted on all training vectors.
 
     Parameters
     ----------
     transformer : estimator
-        A scaler, imputer, projection or other scikit-learn transformer that keeps the number of rows.
+        A scikit-learn transformer that keeps the number of rows, such as a scaler, an imputer or a projection.
 
     Attributes
     ----------
     transformer_ : estimator
-        The fitted copy.
+        The fitted clone.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class PerVector(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  #
         self.transformer = transformer
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit the transformer on every vector; a label, if given, goes with each vector of its set."""
+        """Fit the transformer on all vectors; if labels are given, each vector gets the label of its set."""
         with unchanged_on_error(self):
             bags = as_bags(self, X, reset=True, finite=False)
             labels = None if y is None else np.repeat(np.asarray(y), bags.sizes, axis=0)
@@ -56,13 +56,13 @@ class PerVector(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  #
         return bags.with_vectors(self.transformer_.transform(bags.X), self._names_out())
 
     def _names_out(self) -> Any:
-        """Return the new features' names where the old ones were named."""
+        """Return the names of the new features if the old ones had names."""
         if not hasattr(self, "feature_names_in_") or not hasattr(self.transformer_, "get_feature_names_out"):
             return None
         return self.get_feature_names_out()
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Return the names the transformer gives its outputs."""
+        """Return the output feature names of the transformer."""
         if input_features is None:
             input_features = getattr(self, "feature_names_in_", None)
         return self.transformer_.get_feature_names_out(input_features)

@@ -1,4 +1,4 @@
-"""SetSVC and SetSVCCV: support vector machines on kernels between sets."""
+"""SetSVC and SetSVCCV: support vector machines with kernels between sets."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from setrbm.estimators.settings import as_threads
 from setrbm.kernels import SetKernel, Side
 from setrbm.scaling import Scaling
 
-# An indefinite kernel has no optimum to converge to; this many steps are far beyond what any other needs.
-MOST_STEPS = 10_000_000
+# With an indefinite kernel the solver may not converge; with any other it needs far fewer iterations.
+MAX_ITER = 10_000_000
 FOLDS = 5
 
 
@@ -35,31 +35,31 @@ def _wants_probabilities(estimator: SetSVC) -> bool:
 
 
 class SetSVC(ClassifierMixin, BaseEstimator):
-    """Classification of sets by a support vector machine on a kernel between sets.
+    """Support vector classification of sets, with a kernel between sets.
 
     Parameters
     ----------
     kernel : {"migraph", "migraph2", "max"}
         See ``setrbm.kernels``: SVM-miGraph, SVM-miGraph2 and SVM-max of the paper.
     C : float
-        How much a set on the wrong side costs.
+        Penalty of a set on the wrong side of the margin.
     gamma : float or "median"
-        The Gaussian kernel's; "median" is one over the median squared distance between training vectors.
+        Parameter of the Gaussian kernel. "median" is one over the squared median distance between training vectors.
     threshold : float or "median"
-        For migraph2: vectors of a set nearer than this are neighbours. "median" is the median distance.
+        For migraph2: vectors of a set closer than this are neighbors. "median" is the median distance.
     scale : {"auto", None}
-        "auto" brings each feature to [0, 1] (dense data), or divides it by its largest absolute value (sparse), as
-        measured on the training vectors, and clips later values.
+        "auto" scales each feature to [0, 1] (dense data) or divides it by its largest absolute value (sparse data), as
+        fitted on the training vectors, and clips later values.
     spectrum : {"keep", "clip"}
-        What to do where the kernel is not positive semi-definite (as "max" may not be): leave it, as the paper did, or
-        set its negative eigenvalues to zero; new sets are then projected alike.
+        What to do if the kernel is not positive semi-definite, which is possible for "max": keep it, as in the paper,
+        or set its negative eigenvalues to zero. New sets are then projected in the same way.
     probability : bool
-        Whether to fit probabilities, on decisions that are cross-validated within the training sets.
+        Whether to calibrate probabilities, on decisions cross-validated within the training sets.
     class_weight : dict, "balanced" or None
     memory_mib : float
-        The most memory for the kernel and the work on it; more is refused at once.
+        Memory limit for computing the kernel. A kernel that needs more is refused at once.
     n_jobs : int or None
-        Threads; None means all cores, and one inside a parallel worker.
+        Number of threads; None means all cores, or one inside a parallel worker.
     random_state : int, RandomState or None
         For the folds of ``probability``.
 
@@ -68,9 +68,9 @@ class SetSVC(ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
     C_, gamma_, threshold_ : float
     svc_ : SVC
-        The fitted machine on the kernel of the training sets.
+        The fitted classifier on the kernel of the training sets.
     support_ : ndarray
-        The training sets that carry the decision.
+        The indices of the support sets, those that define the decision function.
 
     Examples
     --------
@@ -110,11 +110,11 @@ class SetSVC(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from labelled sets.
+        """Fit to labeled sets.
 
         Parameters
         ----------
-        X : Bags, list of matrices, 3-D array, or matrix (each row a set of one)
+        X : Bags, list of matrices, 3-D array, or matrix (each row a set of one vector)
         y : array-like of shape (n_sets,)
         sample_weight : array-like of shape (n_sets,), optional
 
@@ -127,12 +127,12 @@ class SetSVC(ClassifierMixin, BaseEstimator):
             bags = as_bags(self, X, reset=True)
             classes, codes = as_codes(bags, y)
             weight = _check_sample_weight(sample_weight, bags, dtype=np.float64, ensure_non_negative=True)
-            # Sets without a weight are as if they had not been given.
+            # Sets of weight zero are dropped.
             kept = np.flatnonzero(weight > 0.0)
             bags, weight = bags[kept], weight[kept]
             self.classes_, codes = as_codes(bags, classes[codes[kept]])
             self._check_class_weight()
-            # The machine copies the kernel; clipping holds its eigenvectors and two products of them as well.
+            # SVC copies the kernel; clipping also needs its eigenvectors and two products of them.
             copies = 5 if self.spectrum == "clip" else 2
             kernels.check_memory(bags, bags, self.kernel, self.memory_mib, copies)
             self.scaling_ = Scaling.fit(bags) if self.scale == "auto" else None
@@ -140,7 +140,7 @@ class SetSVC(ClassifierMixin, BaseEstimator):
             self._set_kernel(bags, codes, weight)
             side = self._side(bags, self.gamma_, self.threshold_)
             self.projection_, K = self._clipped(self._between(side, side))
-            self.svc_ = self._machine(self.C_).fit(K, codes, weight)
+            self.svc_ = self._svc(self.C_).fit(K, codes, weight)
             if self.probability:
                 self.calibration_ = self._calibration(K, codes, weight)
             self._keep_support(side)
@@ -151,10 +151,10 @@ class SetSVC(ClassifierMixin, BaseEstimator):
         self.C_ = float(self.C)
         self.gamma_, self.threshold_ = kernels.resolve(bags, self.kernel, self.gamma, self.threshold)
 
-    def _side(self, bags: Bags, gamma: float, threshold: float, centre: Array | None = None) -> Side:
+    def _side(self, bags: Bags, gamma: float, threshold: float, center: Array | None = None) -> Side:
         most = int(self.memory_mib * kernels.MIB // kernels.bytes_of_distances(bags))
         n_threads = max(1, min(as_threads(self.n_jobs), most))
-        return kernels.prepare(bags, self.kernel, gamma, threshold, centre, n_threads)
+        return kernels.prepare(bags, self.kernel, gamma, threshold, center, n_threads)
 
     def _check_class_weight(self) -> None:
         if not isinstance(self.class_weight, dict):
@@ -173,18 +173,18 @@ class SetSVC(ClassifierMixin, BaseEstimator):
             if (value := getattr(self, name)) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}. Got {value!r}.")
 
-    def _machine(self, C: float) -> SVC:
+    def _svc(self, C: float) -> SVC:
         weights = self.class_weight
         if isinstance(weights, dict):
-            # The machine knows classes by their codes.
+            # SVC is fitted on class codes.
             weights = {code: weights.get(label, 1.0) for code, label in enumerate(self.classes_.tolist())}
-        return SVC(kernel="precomputed", C=C, class_weight=weights, max_iter=MOST_STEPS)
+        return SVC(kernel="precomputed", C=C, class_weight=weights, max_iter=MAX_ITER)
 
     def _between(self, left: Side, right: Side) -> Floats:
         return kernels.between(left, right, self.kernel, self.memory_mib, as_threads(self.n_jobs))
 
     def _clipped(self, K: Floats) -> tuple[Floats | None, Floats]:
-        """Return the projection on the eigenvectors of positive eigenvalues, if wanted, and the kernel to train on."""
+        """Return the projection onto the eigenvectors of positive eigenvalues (or None) and the kernel to train on."""
         if self.spectrum == "keep":
             return None, K
         values, vectors = np.linalg.eigh(K)
@@ -192,18 +192,18 @@ class SetSVC(ClassifierMixin, BaseEstimator):
         return kept @ kept.T, (kept * values[values > 0.0]) @ kept.T
 
     def _calibration(self, K: Floats, codes: Integers, weight: Floats) -> LogisticRegression:
-        """Fit probabilities to decisions on sets that were not learned from."""
+        """Fit probabilities to cross-validated decisions."""
         fewest = int(np.bincount(codes).min())
         if fewest < 2:
-            raise ValueError(f"probability=True must have at least two sets of each class. Got {fewest} of one.")
+            raise ValueError(f"probability=True needs at least two sets of each class. Got {fewest} of one.")
         folds = StratifiedKFold(min(FOLDS, fewest), shuffle=True, random_state=self.random_state)
         decisions = cross_val_predict(
-            self._machine(self.C_), K, codes, cv=folds, method="decision_function", params={"sample_weight": weight}
+            self._svc(self.C_), K, codes, cv=folds, method="decision_function", params={"sample_weight": weight}
         )
         return LogisticRegression().fit(_as_columns(decisions), codes, weight)
 
     def _keep_support(self, side: Side) -> None:
-        """Keep the sets that prediction needs: those that carry the decision, or (projected) all."""
+        """Keep the sets needed for prediction: the support sets or, with a projection, all sets."""
         self.support_ = np.asarray(self.svc_.support_)
         self.n_training_sets_ = side.n_sets
         kept = np.arange(side.n_sets) if self.projection_ is not None else self.support_
@@ -213,10 +213,10 @@ class SetSVC(ClassifierMixin, BaseEstimator):
         return bags if self.scaling_ is None else self.scaling_.apply(bags)
 
     def _kernel_rows(self, X: Any) -> Floats:
-        """Return the kernel between new sets and the training sets, zero where the decision does not need it."""
+        """Return the kernel between new sets and the training sets; zero for sets that prediction does not need."""
         check_is_fitted(self, "svc_")
         bags = self._scaled(as_bags(self, X, reset=False))
-        side = self._side(bags, self.gamma_, self.threshold_, self.side_.centre)
+        side = self._side(bags, self.gamma_, self.threshold_, self.side_.center)
         rows = np.zeros((side.n_sets, self.n_training_sets_))
         rows[:, self.kept_] = self._between(side, self.side_)
         return rows if self.projection_ is None else rows @ self.projection_
@@ -227,13 +227,13 @@ class SetSVC(ClassifierMixin, BaseEstimator):
         return np.asarray(self.svc_.decision_function(rows))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class of each set."""
+        """Predict the class of each set."""
         rows = self._kernel_rows(X)
         return np.asarray(self.classes_[self.svc_.predict(rows)])
 
     @available_if(_wants_probabilities)
     def predict_proba(self, X: Any) -> Array:
-        """Return p(y | X), of shape (n_sets, n_classes); near a tie it may favour another class than ``predict``."""
+        """Return p(y | X), of shape (n_sets, n_classes); close to a tie it may favor another class than ``predict``."""
         decisions = _as_columns(self.decision_function(X))
         return np.asarray(self.calibration_.predict_proba(decisions))
 
@@ -249,31 +249,31 @@ class SetSVC(ClassifierMixin, BaseEstimator):
 
 
 class SetSVCCV(SetSVC):
-    """SetSVC that chooses C, gamma and threshold by cross-validation within the training sets.
+    """SetSVC that selects C, gamma and threshold by cross-validation within the training sets.
 
-    Each kernel is made once for all training sets; every C and every fold is a part of it. Of settings that do equally
-    well the first is taken, C varying slowest: the smoothest where values are given in increasing order.
+    Each kernel is computed once for all training sets and shared by all values of C and all folds. Of settings with
+    equal scores the first is selected, with C varying slowest: the smoothest if values are given in increasing order.
 
     Parameters
     ----------
     C : sequence of float
-        The values to choose from.
+        Candidate values.
     gamma_factors : sequence of float
-        Multiples of SetSVC's ``gamma="median"`` to choose from.
+        Candidate multiples of the gamma that ``gamma="median"`` of SetSVC gives.
     threshold_factors : sequence of float
-        Multiples of the median distance to choose from, for migraph2.
+        Candidate multiples of the median distance, for migraph2.
     folds : int
-        Parts of the cross-validation; at most as many as the smallest class has sets.
+        Number of folds, at most the number of sets in the smallest class.
     kernel, scale, spectrum, probability, class_weight, memory_mib, n_jobs, random_state : as for SetSVC
 
     Attributes
     ----------
     best_params_ : dict
-        The chosen C, gamma and threshold.
+        The selected C, gamma and threshold.
     best_score_ : float
-        The cross-validated accuracy of what was chosen; the best of many, and therefore too good.
+        The cross-validated accuracy of the selected settings; optimistic, since it is the best of many.
     results_ : dict of lists
-        ``params`` and ``score`` of everything tried.
+        ``params`` and ``score`` of all candidates.
     C_, gamma_, threshold_, classes_, svc_, support_ : as for SetSVC
 
     Examples
@@ -330,7 +330,7 @@ class SetSVCCV(SetSVC):
         gamma, threshold = kernels.resolve(bags, self.kernel, "median", "median")
         fewest = int(np.bincount(codes).min())
         if fewest < 2:
-            raise ValueError(f"Choosing must have at least two sets of each class. Got {fewest} of one. Use SetSVC.")
+            raise ValueError(f"SetSVCCV needs at least two sets of each class. Got {fewest} of one. Use SetSVC.")
         folds = StratifiedKFold(min(self.folds, fewest), shuffle=True, random_state=self.random_state)
         splits = list(folds.split(codes, codes))
         thresholds = np.ravel(self.threshold_factors) * threshold if self.kernel == "migraph2" else [threshold]
@@ -361,11 +361,11 @@ class SetSVCCV(SetSVC):
         side = self._side(bags, gamma, threshold)
         _, K = self._clipped(self._between(side, side))
 
-        def right(C: float, train: Integers, test: Integers) -> float:
-            machine = self._machine(C).fit(K[np.ix_(train, train)], codes[train], weight[train])
-            return float(weight[test] @ (machine.predict(K[np.ix_(test, train)]) == codes[test]))
+        def n_correct(C: float, train: Integers, test: Integers) -> float:
+            svc = self._svc(C).fit(K[np.ix_(train, train)], codes[train], weight[train])
+            return float(weight[test] @ (svc.predict(K[np.ix_(test, train)]) == codes[test]))
 
-        return [sum(right(C, *split) for split in splits) / float(weight.sum()) for C in costs]
+        return [sum(n_correct(C, *split) for split in splits) / float(weight.sum()) for C in costs]
 
 
 def _check_positive(name: str, value: Any) -> None:
