@@ -118,10 +118,7 @@ def as_weights(bags: Bags, y: Any, sample_weight: Any, class_weight: Any) -> Flo
     """Return one non-negative weight per set: its sample weight times the weight of its class."""
     weight = np.array(_check_sample_weight(sample_weight, bags, dtype=np.float64, ensure_non_negative=True))
     if class_weight is not None:
-        of_class = compute_sample_weight(class_weight, np.asarray(y).ravel())
-        if not (np.isfinite(of_class).all() and (of_class >= 0.0).all()):
-            raise ValueError(f"class_weight must hold finite numbers of 0 or more. Got {class_weight!r}.")
-        weight *= of_class
+        weight *= compute_sample_weight(class_weight, np.asarray(y).ravel())
     return weight
 
 

@@ -78,6 +78,8 @@ def class_weights(name: str, value: Any) -> None:
     """Check that a setting is None, "balanced" or a dict."""
     if value is not None and not isinstance(value, dict) and not (isinstance(value, str) and value == "balanced"):
         raise ValueError(f"{name} must be None, 'balanced' or a dict from class to weight. Got {value!r}.")
+    if isinstance(value, dict) and not all(_is_number(weight) and weight >= 0 for weight in value.values()):
+        raise ValueError(f"{name} must hold finite numbers of 0 or more. Got {value!r}.")
 
 
 def _is_number(value: Any) -> bool:
