@@ -1,10 +1,16 @@
+import os
+import shutil
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
 from joblib import cpu_count
 from scipy import sparse
 
+import setrbm
 from brute import CONSTRAINTS, POOLINGS, random_params
 from setrbm import Bags, draws
 from setrbm.engines import cpu, get_engine, kernels
@@ -249,15 +255,8 @@ def test_any_number_of_hidden_units_gives_the_reference_s_free_energies(n_hidden
             np.testing.assert_allclose(b, a, rtol=tolerance, atol=tolerance)
 
 
-def test_without_a_folder_for_its_cache_a_kernel_is_compiled_all_the_same(monkeypatch):
-    compile_it = kernels.numba.njit
-
-    def njit(*args, cache=False, **options):
-        if cache:
-            raise RuntimeError("cannot cache function: no locator available")
-        return compile_it(*args, **options)
-
-    monkeypatch.setattr(kernels.numba, "njit", njit)
+def test_kernels_compile_without_a_writable_cache_folder(monkeypatch):
+    monkeypatch.setattr(kernels.KernelCache._impl_class, "_locator_classes", [])
     assert kernels.kernel(lambda x: x + 1)(1) == 2
 
 
@@ -451,3 +450,31 @@ def test_scratch_space_is_kept_from_epoch_to_epoch():
         rooms.add(session.rooms.room.a.ctypes.data)
     assert len(rooms) == 1
     assert len(session.rooms.room.a) == sets.bags.sizes.max()
+
+
+COMPARE_DRAWS = """
+from setrbm import draws
+from setrbm.engines import kernels
+key = draws.keys(3)
+print([kernels.uniform(key[0], unit) for unit in range(5)] == draws.uniform(key, 5)[0].tolist())
+print(sum(kernels.uniform.stats.cache_hits.values()))
+"""
+
+
+def test_a_change_in_a_file_that_kernels_take_constants_from_recompiles_them(tmp_path):
+    package = shutil.copytree(Path(setrbm.__file__).parent, tmp_path / "setrbm", ignore=shutil.ignore_patterns("*.nb?"))
+    environment = os.environ | {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def run():
+        command = [sys.executable, "-c", COMPARE_DRAWS]
+        done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+        return *done.stdout.split(), sorted(file.name for file in (tmp_path / "cache").rglob("*"))
+
+    *first, cached = run()
+    assert first == ["True", "0"]
+    assert len(cached) > 2
+    assert run() == ("True", "1", cached)
+    source = (package / "draws.py").read_text()
+    (package / "draws.py").write_text(source.replace("0x7FEB352D", "0x7FEB352F"))
+    # The new code replaces the old in the cache.
+    assert run() == ("True", "0", cached)
