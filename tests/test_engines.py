@@ -13,8 +13,9 @@ from scipy import sparse
 import setrbm
 from brute import CONSTRAINTS, POOLINGS, random_params
 from setrbm import Bags, draws
-from setrbm.engines import cpu, get_engine, kernels
-from setrbm.engines.cpu import WORTH_A_THREAD
+from setrbm.engines import get_engine
+from setrbm.engines.cpu import compiling, memory, random_numbers, scalar_math, teams
+from setrbm.engines.cpu.session import WORTH_A_THREAD
 from setrbm.engines.protocol import LabelledSets, Model, Spec
 
 N_SETS, N_FEATURES, N_HIDDEN, N_CLASSES = 12, 7, 5, 3
@@ -195,9 +196,9 @@ def test_activations_of_ten_thousand_give_no_nan_and_no_overflow(constraint, poo
 def test_the_kernels_draw_the_same_numbers_as_draws():
     set_key = draws.keys(3, 4, 5)[0]
     for vector in (0, 7):
-        key = kernels.vector_key(set_key, 2, draws.INPUT, vector)
+        key = random_numbers.vector_key(set_key, 2, draws.INPUT, vector)
         expected = draws.uniform(draws.keys(3, 4, 5, 2, draws.INPUT, vector), 1000)[0]
-        assert [kernels.uniform(key, unit) for unit in range(1000)] == expected.tolist()
+        assert [random_numbers.uniform(key, unit) for unit in range(1000)] == expected.tolist()
 
 
 def test_strong_decay_folds_its_scale_without_changing_the_model():
@@ -219,8 +220,8 @@ def test_exp_and_log_keep_their_stated_error(dtype):
     @numba.njit
     def both(x, exps, logs):
         for i in range(len(x)):
-            exps[i] = kernels.exp_down(-x[i])
-            logs[i] = kernels.log_up(x[i])
+            exps[i] = scalar_math.exp_down(-x[i])
+            logs[i] = scalar_math.log_up(x[i])
 
     edges = np.array([0.0, 1e-8, 1e-4, 0.5, np.log(2) / 2, np.log(2), 1.0, 20.0, 86.9])
     x = np.concatenate([edges, np.linspace(0, 87, 200_001)[1:], np.logspace(-37, 37, 100_001)]).astype(dtype)
@@ -256,8 +257,8 @@ def test_any_number_of_hidden_units_gives_the_reference_s_free_energies(n_hidden
 
 
 def test_kernels_compile_without_a_writable_cache_folder(monkeypatch):
-    monkeypatch.setattr(kernels.KernelCache._impl_class, "_locator_classes", [])
-    assert kernels.kernel(lambda x: x + 1)(1) == 2
+    monkeypatch.setattr(compiling.KernelCache._impl_class, "_locator_classes", [])
+    assert compiling.kernel(lambda x: x + 1)(1) == 2
 
 
 def wide_sets(seed):
@@ -385,22 +386,22 @@ def test_a_model_trained_by_several_threads_together_is_the_same_to_the_bit(is_s
 
 
 def test_threads_that_train_together_are_not_kept_waiting_for_one_that_failed():
-    weights = cpu.kernel_weights(random_params(np.random.default_rng(0), 3, 130, 2), "float64")
-    teams = cpu.new_teams(weights, 130, 3)
-    assert [(int(team.low), int(team.high)) for team in teams] == [(0, 64), (64, 128), (128, 136)]
+    weights = memory.kernel_weights(random_params(np.random.default_rng(0), 3, 130, 2), "float64")
+    team = teams.new_teams(weights, 130, 3)
+    assert [(int(member.low), int(member.high)) for member in team] == [(0, 64), (64, 128), (128, 136)]
 
     def work(me):
         if me == 1:
             raise MemoryError("no room")
-        kernels.meet(teams[me], 1)
+        teams.meet(team[me], 1)
 
     with ThreadPoolExecutor(2) as threads, pytest.raises(MemoryError, match="no room"):
-        cpu.together(threads, work, teams)
+        teams.together(threads, work, team)
 
 
 def test_helpers_are_not_kept_waiting_when_the_next_cannot_be_started():
-    weights = cpu.kernel_weights(random_params(np.random.default_rng(0), 3, 130, 2), "float64")
-    teams = cpu.new_teams(weights, 130, 3)
+    weights = memory.kernel_weights(random_params(np.random.default_rng(0), 3, 130, 2), "float64")
+    team = teams.new_teams(weights, 130, 3)
 
     class Unwilling(ThreadPoolExecutor):
         def submit(self, *args):
@@ -409,7 +410,7 @@ def test_helpers_are_not_kept_waiting_when_the_next_cannot_be_started():
             return super().submit(*args)
 
     with Unwilling(2) as threads, pytest.raises(RuntimeError, match="can't start"):
-        cpu.together(threads, lambda me: kernels.meet(teams[me], 1), teams)
+        teams.together(threads, lambda me: teams.meet(team[me], 1), team)
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
@@ -454,10 +455,10 @@ def test_scratch_space_is_kept_from_epoch_to_epoch():
 
 COMPARE_DRAWS = """
 from setrbm import draws
-from setrbm.engines import kernels
+from setrbm.engines.cpu.random_numbers import uniform
 key = draws.keys(3)
-print([kernels.uniform(key[0], unit) for unit in range(5)] == draws.uniform(key, 5)[0].tolist())
-print(sum(kernels.uniform.stats.cache_hits.values()))
+print([uniform(key[0], unit) for unit in range(5)] == draws.uniform(key, 5)[0].tolist())
+print(sum(uniform.stats.cache_hits.values()))
 """
 
 

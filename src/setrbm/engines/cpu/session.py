@@ -1,10 +1,9 @@
-"""The fast engine for processors: sessions and data layout around the numba kernels."""
+"""Sessions of the CPU engine."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,23 +15,10 @@ from setrbm import draws
 from setrbm._types import Array, Floats, Integers, Mask
 from setrbm.bags import Bags
 from setrbm.energy import Params
-from setrbm.engines.kernels import (
-    FACTORS,
-    LANES,
-    LOGIT,
-    MLP,
-    RBM,
-    Chain,
-    Rates,
-    Room,
-    Rules,
-    Sets,
-    Team,
-    Weights,
-    forward_sets,
-    largest_batch,
-    train,
-)
+from setrbm.engines.cpu.epochs import forward_sets, largest_batch, train
+from setrbm.engines.cpu.layout import Chain, Rates, Rules, Sets, Weights
+from setrbm.engines.cpu.memory import Rooms, kernel_rules, kernel_sets, kernel_unit, kernel_weights, user_params
+from setrbm.engines.cpu.teams import new_teams, own_copies, together
 from setrbm.engines.protocol import (
     LabelledSets,
     Model,
@@ -44,11 +30,9 @@ from setrbm.engines.protocol import (
     within_bounds,
 )
 
-CACHE_LINE = 64
-# What two threads write stands at least so many bytes apart: processors fetch cache lines in pairs.
-APART = 128
 # Threads pay only above so many multiplications; starting one costs about as much.
 WORTH_A_THREAD = 1_000_000
+
 NO_KEYS = np.empty(0, np.uint64)
 
 
@@ -60,159 +44,6 @@ class Placed:
     labels: npt.NDArray[np.int64]
     weights: Array
     first: int
-
-
-def kernel_sets(bags: Bags, dtype: npt.DTypeLike) -> Sets:
-    """Return views of the bags' arrays; copies only where type or layout differ."""
-    offsets = np.ascontiguousarray(bags.offsets, dtype=np.int64)
-    if bags.is_sparse:
-        values = np.ascontiguousarray(bags.X.data, dtype=dtype)
-        cols = np.ascontiguousarray(bags.X.indices, dtype=np.int32)
-        starts = np.ascontiguousarray(bags.X.indptr, dtype=np.int64)
-        return Sets(_writable(values), _writable(cols), _writable(starts), 1, _writable(offsets))
-    n_vectors, n_features = bags.X.shape
-    values = np.ascontiguousarray(bags.X, dtype=dtype).reshape(-1)
-    starts = np.arange(n_vectors + 1, dtype=np.int64) * n_features
-    return Sets(_writable(values), np.arange(n_features, dtype=np.int32), starts, 0, _writable(offsets))
-
-
-def _writable(array: Array) -> Array:
-    """Return the array, or a copy of a read-only one, for which numba would compile everything anew."""
-    return array if array.flags.writeable else array.copy()
-
-
-def padded(n: int, dtype: np.dtype[Any], n_bytes: int = CACHE_LINE) -> int:
-    """Return so many numbers rounded up to whole cache lines."""
-    a_line = n_bytes // dtype.itemsize
-    return -(-n // a_line) * a_line
-
-
-def aligned_zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Return zeros that begin on a pair of cache lines and share none with anything else."""
-    n_bytes = int(np.prod(shape)) * dtype.itemsize
-    room = np.zeros(n_bytes + 2 * APART, dtype=np.uint8)
-    shift = -room.ctypes.data % APART
-    return room[shift : shift + n_bytes].view(dtype).reshape(shape)
-
-
-def aligned(array: Array) -> Array:
-    """Return a copy that shares no cache line with anything else."""
-    copy = aligned_zeros(array.shape, array.dtype)
-    copy[...] = array
-    return copy
-
-
-def kernel_weights(params: Params, dtype: npt.DTypeLike) -> Weights:
-    """Return a copy of the parameters in the layout of the kernels."""
-    kind = np.dtype(dtype)
-    n_hidden, n_features = params.W.shape
-    n_blocks = -(-n_hidden // int(FACTORS))
-    stride = int(FACTORS) if n_blocks > 1 else padded(n_hidden, kind)
-    W = aligned_zeros((n_blocks, n_features, stride), kind)
-    for block, units in enumerate(blocks_of(n_hidden)):
-        W[block, :, : len(params.c[units])] = params.W[units].T
-    U, c = aligned_zeros((len(params.d), n_blocks * stride), kind), aligned_zeros((n_blocks * stride,), kind)
-    U[:, :n_hidden], c[:n_hidden] = params.U.T, params.c
-    return Weights(W, aligned(np.ones(1, kind)), U, aligned(params.b.astype(kind)), c, aligned(params.d.astype(kind)))
-
-
-def blocks_of(n_hidden: int) -> list[slice]:
-    """Return the hidden units of every block."""
-    return [slice(start, min(start + int(FACTORS), n_hidden)) for start in range(0, n_hidden, int(FACTORS))]
-
-
-def user_params(weights: Weights, n_hidden: int) -> Params:
-    """Return a copy of the parameters in the paper's layout."""
-    W = np.empty((weights.W.shape[1], n_hidden), weights.W.dtype)
-    for block, units in enumerate(blocks_of(n_hidden)):
-        np.multiply(weights.W[block, :, : units.stop - units.start], weights.scale[0], out=W[:, units])
-    return Params(
-        W.T, weights.U[:, :n_hidden].copy().T, weights.b.copy(), weights.c[:n_hidden].copy(), weights.d.copy()
-    )
-
-
-def kernel_rules(spec: Spec, n_hidden: int) -> Rules:
-    """Return the choices of a spec as the kernels take them."""
-    return Rules(
-        spec.constraint == "or",
-        spec.pooling == "hard",
-        spec.discriminative,
-        spec.visible == "gaussian",
-        spec.cd_steps,
-        spec.persistent,
-        n_hidden,
-    )
-
-
-def kernel_unit(spec: Spec) -> np.int64 | None:
-    """Return the unit of a max-out classifier as the kernels take it, None for a model of sets."""
-    return {"set": None, "rbm": RBM, "mlp": MLP, "logit": LOGIT}[spec.unit]
-
-
-def new_teams(weights: Weights, n_hidden: int, n_threads: int) -> list[Team]:
-    """Return the places of the threads that train one model together: whole blocks of hidden units for each."""
-    n_blocks = len(weights.W)
-    n = min(n_threads, n_blocks)
-    bounds = np.linspace(0, n_blocks, n + 1).round().astype(int) * int(FACTORS)
-    # The last thread ends with the last lane in use.
-    bounds[-1] = -(-n_hidden // int(LANES)) * int(LANES)
-    partial = aligned_zeros((2, n_blocks, padded(len(weights.d), weights.W.dtype, APART)), weights.W.dtype)
-    posts = aligned_zeros((n, APART // 8), np.dtype(np.int64))
-    return [Team(me, n, np.uint64(bounds[me]), np.uint64(bounds[me + 1]), partial, posts) for me in range(n)]
-
-
-def own_copies(weights: Weights) -> Weights:
-    """Return the weights with a copy of what every thread of a team changes for itself."""
-    return weights._replace(scale=aligned(weights.scale), d=aligned(weights.d))
-
-
-def together(threads: ThreadPoolExecutor | None, work: Callable[[int], None], teams: Sequence[Team]) -> None:
-    """Let every thread of a team do its work; whatever goes wrong, nobody is kept waiting for one that never comes."""
-    if threads is None or len(teams) == 1:
-        work(0)
-        return
-    futures: list[Future[None]] = []
-
-    def guarded(me: int) -> None:
-        try:
-            work(me)
-        except BaseException:
-            dismiss(teams)
-            raise
-
-    try:
-        for me in range(1, len(teams)):
-            futures.append(threads.submit(guarded, me))
-        # The caller works too: helpers woken by a thread that goes on running are given cores of their own.
-        work(0)
-        for future in futures:
-            future.result()
-    except BaseException:
-        dismiss(teams)
-        raise
-    finally:
-        # After Ctrl-C nothing may still be writing to the parameters.
-        wait(futures)
-
-
-def dismiss(teams: Sequence[Team]) -> None:
-    """Let no thread of a team wait any more."""
-    teams[0].posts[:] = np.iinfo(np.int64).max
-
-
-class Rooms(threading.local):
-    """The scratch space of every thread."""
-
-    room: Room | None = None
-
-    def of(self, weights: Weights, largest: int, most: int) -> Room:
-        """Return room for sets of so many vectors, in batches of so many."""
-        width, dtype = len(weights.c), weights.W.dtype
-        room = self.room
-        if room is None or room.a.shape[1] != width or len(room.a) < largest or len(room.coef) < most:
-            a, share, away, coef = (np.zeros((n, width), dtype) for n in (largest, largest, largest, most))
-            self.room = room = Room(a, share, away, np.zeros((largest, width), np.bool_), coef)
-        return room
 
 
 def forward_rows(
@@ -394,6 +225,3 @@ class CpuEngine:
         rules = kernel_rules(spec, len(params.c))
         weights, everyone = kernel_weights(params, dtype), np.arange(len(bags))
         return forward_rows(kernel_sets(bags, dtype), everyone, weights, rules, kernel_unit(spec), n_jobs, Rooms())
-
-
-ENGINE = CpuEngine()
