@@ -15,7 +15,7 @@ from brute import CONSTRAINTS, POOLINGS, random_params
 from setrbm import Bags, draws
 from setrbm.engines import get_engine
 from setrbm.engines.cpu import compiling, memory, random_numbers, scalar_math, teams
-from setrbm.engines.cpu.session import WORTH_A_THREAD
+from setrbm.engines.cpu.session import MIN_WORK_PER_THREAD
 from setrbm.engines.protocol import LabelledSets, Model, Spec
 
 N_SETS, N_FEATURES, N_HIDDEN, N_CLASSES = 12, 7, 5, 3
@@ -220,8 +220,8 @@ def test_exp_and_log_keep_their_stated_error(dtype):
     @numba.njit
     def both(x, exps, logs):
         for i in range(len(x)):
-            exps[i] = scalar_math.exp_down(-x[i])
-            logs[i] = scalar_math.log_up(x[i])
+            exps[i] = scalar_math.exp_nonpositive(-x[i])
+            logs[i] = scalar_math.log_positive(x[i])
 
     edges = np.array([0.0, 1e-8, 1e-4, 0.5, np.log(2) / 2, np.log(2), 1.0, 20.0, 86.9])
     x = np.concatenate([edges, np.linspace(0, 87, 200_001)[1:], np.logspace(-37, 37, 100_001)]).astype(dtype)
@@ -317,7 +317,7 @@ def test_forward_shared_out_between_threads_is_the_same_to_the_bit(is_sparse):
     X = rng.random((3 * n_sets, 60)) * (rng.random((3 * n_sets, 60)) < 0.5)
     bags = Bags(sparse.csr_array(X) if is_sparse else X, np.arange(n_sets + 1) * 3)
     # Enough work for every thread to get a part of its own.
-    assert bags.X.size * 120 > 4 * WORTH_A_THREAD or is_sparse
+    assert bags.X.size * 120 > 4 * MIN_WORK_PER_THREAD or is_sparse
     one, three = (get_engine("cpu").forward(params, bags, Spec("or", "soft"), n_jobs) for n_jobs in (1, 3))
     for a, b in zip(one, three, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -377,7 +377,7 @@ def test_a_model_trained_by_several_threads_together_is_the_same_to_the_bit(is_s
     results = []
     for n_jobs in (1, 2, 3):
         session, placed = engine.begin(spec, [model], n_jobs), [engine.place(sets, spec)]
-        assert session._threads_worth(placed[0], np.arange(n_sets)) == min(n_jobs, cpu_count())
+        assert session._n_threads(placed[0], np.arange(n_sets)) == min(n_jobs, cpu_count())
         losses = [session.run(placed, [draws.order(5, epoch, np.arange(n_sets))], epoch) for epoch in range(3)]
         results.append([*losses, *session.params(remembered=False)[0].arrays()])
     for other in results[1:]:
@@ -387,21 +387,21 @@ def test_a_model_trained_by_several_threads_together_is_the_same_to_the_bit(is_s
 
 def test_threads_that_train_together_are_not_kept_waiting_for_one_that_failed():
     weights = memory.kernel_weights(random_params(np.random.default_rng(0), 3, 130, 2), "float64")
-    team = teams.new_teams(weights, 130, 3)
+    team = teams.new_team(weights, 130, 3)
     assert [(int(member.low), int(member.high)) for member in team] == [(0, 64), (64, 128), (128, 136)]
 
     def work(me):
         if me == 1:
             raise MemoryError("no room")
-        teams.meet(team[me], 1)
+        teams.wait_for_team(team[me], 1)
 
     with ThreadPoolExecutor(2) as threads, pytest.raises(MemoryError, match="no room"):
-        teams.together(threads, work, team)
+        teams.run_team(threads, work, team)
 
 
 def test_helpers_are_not_kept_waiting_when_the_next_cannot_be_started():
     weights = memory.kernel_weights(random_params(np.random.default_rng(0), 3, 130, 2), "float64")
-    team = teams.new_teams(weights, 130, 3)
+    team = teams.new_team(weights, 130, 3)
 
     class Unwilling(ThreadPoolExecutor):
         def submit(self, *args):
@@ -410,7 +410,7 @@ def test_helpers_are_not_kept_waiting_when_the_next_cannot_be_started():
             return super().submit(*args)
 
     with Unwilling(2) as threads, pytest.raises(RuntimeError, match="can't start"):
-        teams.together(threads, lambda me: teams.meet(team[me], 1), team)
+        teams.run_team(threads, lambda me: teams.wait_for_team(team[me], 1), team)
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
@@ -420,7 +420,7 @@ def test_persistent_chains_refuse_sets_of_other_sizes(constraint):
     sets = make_sets(0)
     session.run([engine.place(sets, spec)], [np.arange(N_SETS)], 0)
     other = LabelledSets(make_sets(1).bags, sets.y, sets.weight)
-    with pytest.raises(ValueError, match="must bring the same sets. Got sets of other sizes"):
+    with pytest.raises(ValueError, match="every pass must use the same sets. Got sets of other sizes"):
         session.run([engine.place(other, spec)], [np.arange(N_SETS)], 1)
 
 
@@ -448,34 +448,43 @@ def test_scratch_space_is_kept_from_epoch_to_epoch():
     rooms = set()
     for epoch in range(3):
         session.run([placed], [draws.order(1, epoch, np.arange(N_SETS))], epoch)
-        rooms.add(session.rooms.room.a.ctypes.data)
+        rooms.add(session.buffers.buffers.a.ctypes.data)
     assert len(rooms) == 1
-    assert len(session.rooms.room.a) == sets.bags.sizes.max()
+    assert len(session.buffers.buffers.a) == sets.bags.sizes.max()
 
 
-COMPARE_DRAWS = """
+USE_KERNELS = """
+import sys
 from setrbm import draws
-from setrbm.engines.cpu.random_numbers import uniform
+from setrbm.engines.cpu import layout, random_numbers
 key = draws.keys(3)
-print([uniform(key[0], unit) for unit in range(5)] == draws.uniform(key, 5)[0].tolist())
-print(sum(uniform.stats.cache_hits.values()))
+drawn = [random_numbers.uniform(key[0], unit) for unit in range(5)]
+record = getattr(layout, sys.argv[1])(False, False, False, False, 1, False, 13)
+kernels = random_numbers.uniform, layout.padded_hidden
+print(drawn == draws.uniform(key, 5)[0].tolist(), layout.padded_hidden(record))
+print(*(sum(kernel.stats.cache_hits.values()) for kernel in kernels))
 """
 
 
-def test_a_change_in_a_file_that_kernels_take_constants_from_recompiles_them(tmp_path):
+def test_a_change_in_any_compiled_file_recompiles_all_kernels(tmp_path):
     package = shutil.copytree(Path(setrbm.__file__).parent, tmp_path / "setrbm", ignore=shutil.ignore_patterns("*.nb?"))
     environment = os.environ | {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
 
-    def run():
-        command = [sys.executable, "-c", COMPARE_DRAWS]
+    def run(record="KernelSpec"):
+        command = [sys.executable, "-c", USE_KERNELS, record]
         done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
-        return *done.stdout.split(), sorted(file.name for file in (tmp_path / "cache").rglob("*"))
+        return done.stdout.split(), sorted(file.name for file in (tmp_path / "cache").rglob("*"))
 
-    *first, cached = run()
-    assert first == ["True", "0"]
-    assert len(cached) > 2
-    assert run() == ("True", "1", cached)
-    source = (package / "draws.py").read_text()
-    (package / "draws.py").write_text(source.replace("0x7FEB352D", "0x7FEB352F"))
-    # The new code replaces the old in the cache.
-    assert run() == ("True", "0", cached)
+    def replace(path, old, new):
+        path.write_text(path.read_text().replace(old, new))
+
+    results, cached = run()
+    assert results == ["True", "16", "0", "0"]
+    assert len(cached) > 4
+    # New code must replace old code in the cache.
+    assert run() == (["True", "16", "1", "1"], cached)
+    replace(package / "draws.py", "0x7FEB352D", "0x7FEB352F")
+    assert run() == (["True", "16", "0", "0"], cached)
+    for path in (package / "engines" / "cpu").glob("*.py"):
+        replace(path, "KernelSpec", "RenamedSpec")
+    assert run("RenamedSpec") == (["True", "16", "0", "0"], cached)

@@ -1,27 +1,43 @@
-"""The numba kernels of the cpu engine: training and prediction over flat vectors, dense and CSR alike.
+"""The CPU engine: Numba kernels that train and predict, for dense and sparse vectors alike.
 
-Layout. Hidden units come in blocks of ``FACTORS``; W is kept as (n_blocks, n_features, stride), so that a block of an
-input's weights is one row, whole cache lines, and beside it stand only other weights of the same block. What a set
-makes of its hidden units is one row of ``n_blocks * stride`` numbers; loops go through the units rounded up to whole
-lanes, and the padding stays zero. A dense matrix is read as CSR whose column numbers repeat from 0: the values of
-vector v begin at ``starts[v]``, its columns at ``starts[v] * stride`` with stride 1 (CSR) or 0 (dense). W stands for
-``scale[0] * W``: weight decay multiplies that one number instead of every weight.
+From the bottom up:
 
-A step is made in two halves. First every set of the batch leaves its wishes: one row of step coefficients for each of
-its vectors, and steps for U, c and d. Then they are granted. So a batch of one and a batch of many are the same code,
-and no gradient of W is ever held.
+================  ==================================================================================================
+compiling         the decorator for kernels, and their cache on disk
+layout            how weights and sets are stored, and the records that kernels take
+random_numbers    the random numbers of ``setrbm.draws``
+scalar_math       exp, log and the logistic function
+lanes             loops over weights, written as vector instructions
+sampling_lanes    random numbers and the search for active inputs, written as vector instructions
+memory            conversion between the user's arrays and the records
+teams             threads that train one model together
+activations       ``a = c + W x``
+pools             pooled activations of a set, and their derivatives
+scoring           pools to logits, softmax
+best_vector       max-out classifiers
+gradients         the step of one set, discriminative and generative
+reconstruction    inputs drawn given hidden units
+chains            Gibbs chains, contrastive divergence
+updates           the steps of a mini-batch, applied to the weights
+epochs            one pass over the sets: training, prediction
+session           ``CpuSession`` and ``CpuEngine``
+================  ==================================================================================================
 
-Several threads may make a step together, each for its own blocks of hidden units, ``low`` to ``high``: they read and
-write other parts of W, and meet once a set, to add up the logits. Those are always summed block by block, so the sums
-are the same to the bit however many threads there are.
+A training step has two halves. First every set of the mini-batch adds its step: one row of coefficients for each of its
+vectors, and steps for U, c and d. Then the steps are applied. So mini-batches of any size share the same code, and no
+gradient of W is ever stored.
 
-House rules. Comparisons are written so that NaN goes through: a model that diverges must not look sound. And, each
-measured: What is called for every vector or feature is handed arrays, not records: a record is
-copied whole at each call. Constants are numpy scalars: numba compiles a function anew for every literal it is
-handed. Rows are copied by loops: slice assignment takes seconds to compile. No array is made inside a loop over sets.
+Several threads can train one model together. Each owns some blocks of hidden units, ``low`` to ``high``, so that no two
+threads touch the same part of W. They synchronize once per set, to sum the logits. The logits are always summed block
+by block, so that the result has the same bits for any number of threads.
 
-Longer than other modules because only this file may import numba, and numba's cache does not notice a change in
-another file that a kernel calls.
+Rules for kernels, each backed by a measurement:
+
+- Comparisons let NaN through: a model that diverged must not look healthy.
+- Functions called for every vector or feature take arrays, not records: a record is copied whole at each call.
+- Constants are NumPy scalars: Numba recompiles a function for every literal it is passed.
+- Rows are copied by loops: slice assignment takes seconds to compile.
+- No array is allocated inside a loop over sets.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""First half of a step: what one set wishes."""
+"""The step of one set, discriminative and generative."""
 
 from __future__ import annotations
 
@@ -9,49 +9,49 @@ from setrbm.engines.cpu.scalar_math import sigmoid
 
 
 @kernel
-def wish_discriminative(rate, rules, work, size, label, steps, first_row, low, high):
-    """Add the step down -log p(y | X), given the pool and class probabilities in the scratch space."""
-    g, coef, last = work.row, steps.coef, min(high, np.uint64(rules.n_hidden))
+def add_discriminative_step(rate, spec, scratch, size, label, steps, first_row, low, high):
+    """Add the step along the gradient of -log p(y | X), given pools and class probabilities in the scratch memory."""
+    g, coef, last = scratch.row, steps.coef, min(high, np.uint64(spec.n_hidden))
     for j in range(low, high):
         g[j] = 0
-    for y in range(len(work.p)):
-        delta = rate * (work.p[y] - work.p.dtype.type(y == label))
+    for y in range(len(scratch.p)):
+        delta = rate * (scratch.p[y] - scratch.p.dtype.type(y == label))
         steps.d[y] += delta
         for j in range(low, last):
-            part = delta * work.slope[y, j]
+            part = delta * scratch.slope[y, j]
             steps.U[y, j] += part
             g[j] += part
-    if rules.is_hard:
+    if spec.is_hard:
         for j in range(low, last):
-            s = work.winner[j]
-            part = g[j] * sigmoid(-work.a[s, j]) if rules.is_or else g[j]
+            s = scratch.winner[j]
+            part = g[j] * sigmoid(-scratch.a[s, j]) if spec.is_or else g[j]
             coef[first_row + s, j] += part
             steps.c[j] += part
         return
     for s in range(size):
-        if rules.is_or:
+        if spec.is_or:
             for j in range(low, high):
-                coef[first_row + s, j] += g[j] * work.share[s, j] * work.away[s, j]
+                coef[first_row + s, j] += g[j] * scratch.share[s, j] * scratch.off[s, j]
         else:
             for j in range(low, high):
-                coef[first_row + s, j] += g[j] * work.share[s, j]
+                coef[first_row + s, j] += g[j] * scratch.share[s, j]
         for j in range(low, high):
             steps.c[j] += coef[first_row + s, j]
 
 
 @kernel
-def wish_statistics(rate, rules, weights, work, size, label, steps, coef, first_row):
-    """Add rate times the expected statistics of the hidden units, given vectors and label."""
-    on, one = work.row, work.row.dtype.type(1)
+def add_statistics(rate, spec, weights, scratch, size, label, steps, coef, first_row):
+    """Add rate times the expected statistics of the hidden units, given the vectors and the label."""
+    on, one = scratch.row, scratch.row.dtype.type(1)
     steps.d[label] += rate
     for j in range(len(on)):
         on[j] = 0
-    for j in range(rules.n_hidden):
-        on[j] = sigmoid(work.pool[j] + weights.U[label, j])
+    for j in range(spec.n_hidden):
+        on[j] = sigmoid(scratch.pool[j] + weights.U[label, j])
         steps.U[label, j] += rate * on[j]
     for s in range(size):
-        for j in range(rules.n_hidden):
-            g = work.share[s, j] * on[j]
-            h = one - (one - g) * work.away[s, j] if rules.is_or else g
+        for j in range(spec.n_hidden):
+            g = scratch.share[s, j] * on[j]
+            h = one - (one - g) * scratch.off[s, j] if spec.is_or else g
             coef[first_row + s, j] += rate * h
             steps.c[j] += rate * h

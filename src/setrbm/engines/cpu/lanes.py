@@ -1,7 +1,7 @@
-"""Loops over weights written as vector instructions.
+"""Loops over weights, written as vector instructions.
 
-The compiler cannot know that W and the rows beside it do not overlap, so it would load and store more than it must,
-or use no vectors at all. Here eight numbers are one value, and sums and coefficients stay in registers.
+The compiler cannot know that W and the other arrays do not overlap. It would emit redundant loads and stores, or not
+vectorize at all. Here a lane is one value, and sums and coefficients stay in registers.
 """
 
 from __future__ import annotations
@@ -13,86 +13,91 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from setrbm.engines.cpu.layout import LANES
+from setrbm.engines.cpu.layout import LANE_SIZE
+
+
+def broadcast(builder: Any, lane_type: Any, value: Any) -> Any:
+    """Return a lane of copies of one value."""
+    undefined, first = ir.Constant(lane_type, ir.Undefined), ir.Constant(ir.IntType(32), 0)
+    pattern = ir.Constant(ir.VectorType(ir.IntType(32), int(LANE_SIZE)), [0] * int(LANE_SIZE))
+    return builder.shuffle_vector(builder.insert_element(undefined, value, first), undefined, pattern)
 
 
 class Lanes:
-    """Writes instructions for vectors of eight numbers of one type."""
+    """Emits instructions for lanes of one number type."""
 
     def __init__(self, context: Any, builder: Any, number: Any) -> None:
         self.context, self.builder = context, builder
-        self.type = ir.VectorType(context.get_value_type(number), int(LANES))
+        self.type = ir.VectorType(context.get_value_type(number), int(LANE_SIZE))
         self.align = number.bitwidth // 8
 
     def data(self, array_type: Any, array: Any) -> Any:
-        """Return the pointer to an array's first number."""
+        """Return the pointer to the first number of an array."""
         return self.context.make_array(array_type)(self.context, self.builder, array).data
 
     def number(self, data: Any, at: Any) -> Any:
         """Load one number."""
         return self.builder.load(self.builder.gep(data, [at]))
 
-    def everywhere(self, number: Any) -> Any:
-        """Return a vector with the same number in every lane."""
-        nothing, first = ir.Constant(self.type, ir.Undefined), ir.Constant(ir.IntType(32), 0)
-        pattern = ir.Constant(ir.VectorType(ir.IntType(32), int(LANES)), [0] * int(LANES))
-        return self.builder.shuffle_vector(self.builder.insert_element(nothing, number, first), nothing, pattern)
+    def broadcast(self, number: Any) -> Any:
+        """Return a lane of copies of one number."""
+        return broadcast(self.builder, self.type, number)
 
     def pointer(self, data: Any, at: Any, lane: int = 0) -> Any:
-        """Return the pointer to the eight numbers at a place, or so many lanes after it."""
-        place = self.builder.gep(data, [self.builder.add(at, ir.Constant(at.type, lane * int(LANES)))])
+        """Return the pointer to the lane that starts at an index, or that many lanes after it."""
+        place = self.builder.gep(data, [self.builder.add(at, ir.Constant(at.type, lane * int(LANE_SIZE)))])
         return self.builder.bitcast(place, self.type.as_pointer())
 
     def load(self, pointer: Any) -> Any:
-        """Load eight numbers."""
+        """Load a lane."""
         return self.builder.load(pointer, align=self.align)
 
     def store(self, vector: Any, pointer: Any) -> None:
-        """Store eight numbers."""
+        """Store a lane."""
         self.builder.store(vector, pointer, align=self.align)
 
     def plus_product(self, vector: Any, a: Any, b: Any) -> Any:
         """Return vector + a b."""
         return self.builder.fadd(vector, self.builder.fmul(a, b, flags=["contract"]), flags=["contract"])
 
-    def less_product(self, vector: Any, a: Any, b: Any) -> Any:
+    def minus_product(self, vector: Any, a: Any, b: Any) -> Any:
         """Return vector - a b."""
         return self.builder.fsub(vector, self.builder.fmul(a, b, flags=["contract"]), flags=["contract"])
 
     def zero_sums(self, n: int) -> list[Any]:
-        """Return so many running sums."""
-        zero = ir.Constant(self.type, [0.0] * int(LANES))
+        """Allocate n lanes of running sums."""
+        zero = ir.Constant(self.type, [0.0] * int(LANE_SIZE))
         sums = [cgutils.alloca_once(self.builder, self.type) for _ in range(n)]
         for total in sums:
             self.builder.store(zero, total)
         return sums
 
     def loop(self, n: Any) -> Any:
-        """Return a loop from 0 to n, as a context."""
+        """Return a context manager for a loop from 0 to n."""
         return cgutils.for_range(self.builder, n, intp=n.type)
 
     def store_activations(self, sums: list[Any], scale: Any, c: Any, unit: Any, a: Any, place: Any) -> None:
-        """Store c + scale * sum for as many lanes as there are sums: of c from a unit on, of a from a place on."""
+        """Store c + scale * sum, one lane per sum: c is read from a unit on, a is written from a place on."""
         for lane, total in enumerate(sums):
             bias = self.load(self.pointer(c, unit, lane))
-            activation = self.plus_product(bias, self.everywhere(scale), self.builder.load(total))
+            activation = self.plus_product(bias, self.broadcast(scale), self.builder.load(total))
             self.store(activation, self.pointer(a, place, lane))
 
     def reduce(self, vector: Any, join: Any) -> Any:
-        """Return the eight numbers of a vector joined to one, by halves."""
-        numbers = [self.builder.extract_element(vector, ir.Constant(ir.IntType(32), i)) for i in range(int(LANES))]
+        """Reduce a lane to one number, by halves."""
+        numbers = [self.builder.extract_element(vector, ir.Constant(ir.IntType(32), i)) for i in range(int(LANE_SIZE))]
         while len(numbers) > 1:
             half = len(numbers) // 2
             numbers = [join(a, b) for a, b in zip(numbers[:half], numbers[half:], strict=True)]
         return numbers[0]
 
-    def larger(self, a: Any, b: Any) -> Any:
-        """Return the larger of two numbers, or of the numbers of two vectors."""
+    def maximum(self, a: Any, b: Any) -> Any:
+        """Return the larger of two numbers, or of each pair of numbers in two lanes."""
         return self.builder.select(self.builder.fcmp_ordered(">", a, b), a, b)
 
 
-def gather(n_lanes: int) -> Any:
-    """Make a function: a = c + scale * sum over a vector's features of x_i W_i, for so many lanes of units."""
+def make_gather(n_lanes: int) -> Any:
+    """Make a function for n lanes of units: a = c + scale * sum of x_i W_i over the features of one vector."""
 
     @intrinsic
     def sum_rows(context, W, at, stride, cols, at_col, values, at_value, n, scale, c, a, unit):
@@ -104,7 +109,7 @@ def gather(n_lanes: int) -> Any:
             sums = lanes.zero_sums(n_lanes)
             with lanes.loop(n) as loop:
                 col = builder.sext(lanes.number(cols, builder.add(at_col, loop.index)), at.type)
-                x = lanes.everywhere(lanes.number(values, builder.add(at_value, loop.index)))
+                x = lanes.broadcast(lanes.number(values, builder.add(at_value, loop.index)))
                 row = builder.add(at, builder.mul(col, stride))
                 for lane, total in enumerate(sums):
                     weights = lanes.load(lanes.pointer(W, row, lane))
@@ -118,8 +123,8 @@ def gather(n_lanes: int) -> Any:
     return sum_rows
 
 
-def multiply(n_lanes: int) -> Any:
-    """Make a function: a = c + scale * W x for four dense vectors at once, for so many lanes of units."""
+def make_multiply(n_lanes: int) -> Any:
+    """Make a function for n lanes of units: a = c + scale * W x for four dense vectors at once."""
 
     @intrinsic
     def product(context, W, at, stride, values, x0, x1, x2, x3, n, scale, c, a, s0, s1, s2, s3, unit):
@@ -134,7 +139,7 @@ def multiply(n_lanes: int) -> Any:
                 row = builder.add(at, builder.mul(loop.index, stride))
                 weights = [lanes.load(lanes.pointer(W, row, lane)) for lane in range(n_lanes)]
                 for x, totals in zip(xs, sums, strict=True):
-                    value = lanes.everywhere(lanes.number(values, builder.add(x, loop.index)))
+                    value = lanes.broadcast(lanes.number(values, builder.add(x, loop.index)))
                     for weight, total in zip(weights, totals, strict=True):
                         builder.store(lanes.plus_product(builder.load(total), value, weight), total)
             for s, totals in zip((s0, s1, s2, s3), sums, strict=True):
@@ -148,37 +153,37 @@ def multiply(n_lanes: int) -> Any:
     return product
 
 
-def scatter(n_lanes: int) -> Any:
-    """Make a function: W_i -= x_i coef for a vector's features, for so many of the lanes listed."""
+def make_scatter(n_lanes: int) -> Any:
+    """Make a function for n of the listed lanes: W_i -= x_i coef for the features of one vector."""
 
     @intrinsic
-    def take_rows(context, W, stride, cols, at_col, values, at_value, n, factor, coef, units, places, first):
+    def take_rows(context, W, stride, cols, at_col, values, at_value, n, factor, coef, units, indices, first):
         def generate(context, builder, signature, args):
             _, stride, _, at_col, _, at_value, n, factor, _, _, _, first = args
             lanes = Lanes(context, builder, signature.args[0].dtype)
             W, cols, values = (lanes.data(signature.args[i], args[i]) for i in (0, 2, 4))
-            coef, units, places = (lanes.data(signature.args[i], args[i]) for i in (8, 9, 10))
+            coef, units, indices = (lanes.data(signature.args[i], args[i]) for i in (8, 9, 10))
             listed = [builder.add(first, ir.Constant(first.type, i)) for i in range(n_lanes)]
             coefs = [lanes.load(lanes.pointer(coef, lanes.number(units, i))) for i in listed]
-            starts = [lanes.number(places, i) for i in listed]
+            starts = [lanes.number(indices, i) for i in listed]
             with lanes.loop(n) as loop:
                 col = builder.sext(lanes.number(cols, builder.add(at_col, loop.index)), first.type)
                 value = lanes.number(values, builder.add(at_value, loop.index))
-                x = lanes.everywhere(builder.fmul(factor, value, flags=["contract"]))
+                x = lanes.broadcast(builder.fmul(factor, value, flags=["contract"]))
                 row = builder.mul(col, stride)
-                for start, wish in zip(starts, coefs, strict=True):
+                for start, one in zip(starts, coefs, strict=True):
                     target = lanes.pointer(W, builder.add(start, row))
-                    lanes.store(lanes.less_product(lanes.load(target), x, wish), target)
+                    lanes.store(lanes.minus_product(lanes.load(target), x, one), target)
             return context.get_dummy_value()
 
         i = types.int64
-        return types.void(W, i, cols, i, values, i, i, W.dtype, coef, units, places, i), generate
+        return types.void(W, i, cols, i, values, i, i, W.dtype, coef, units, indices, i), generate
 
     return take_rows
 
 
-def subtract(n_lanes: int) -> Any:
-    """Make a function: W -= sum of x coef over four dense vectors at once, for so many lanes of units."""
+def make_subtract(n_lanes: int) -> Any:
+    """Make a function for n lanes of units: W -= sum of x coef over four dense vectors at once."""
 
     @intrinsic
     def take_product(context, W, at, stride, values, x0, x1, x2, x3, n, f0, f1, f2, f3, coef, r0, r1, r2, r3, unit):
@@ -189,15 +194,15 @@ def subtract(n_lanes: int) -> Any:
             array = context.make_array(signature.args[13])(context, builder, args[13])
             width = builder.extract_value(array.shape, 1)
             rows = [builder.add(builder.mul(r, width), unit) for r in (r0, r1, r2, r3)]
-            wishes = [[lanes.load(lanes.pointer(array.data, row, k)) for k in range(n_lanes)] for row in rows]
+            coefs = [[lanes.load(lanes.pointer(array.data, row, k)) for k in range(n_lanes)] for row in rows]
             with lanes.loop(n) as loop:
                 row = builder.add(at, builder.mul(loop.index, stride))
                 targets = [lanes.pointer(W, row, lane) for lane in range(n_lanes)]
                 weights = [lanes.load(target) for target in targets]
-                for x, factor, wish in zip((x0, x1, x2, x3), (f0, f1, f2, f3), wishes, strict=True):
+                for x, factor, row_coefs in zip((x0, x1, x2, x3), (f0, f1, f2, f3), coefs, strict=True):
                     value = lanes.number(values, builder.add(x, loop.index))
-                    step = lanes.everywhere(builder.fmul(factor, value, flags=["contract"]))
-                    weights = [lanes.less_product(w, step, one) for w, one in zip(weights, wish, strict=True)]
+                    step = lanes.broadcast(builder.fmul(factor, value, flags=["contract"]))
+                    weights = [lanes.minus_product(w, step, one) for w, one in zip(weights, row_coefs, strict=True)]
                 for weight, target in zip(weights, targets, strict=True):
                     lanes.store(weight, target)
             return context.get_dummy_value()
@@ -210,7 +215,7 @@ def subtract(n_lanes: int) -> Any:
 
 @intrinsic
 def dot_lanes(context, W, at, row, unit, n):
-    """Return the product of n lanes of W, from a place on, with those of a row, from a unit on."""
+    """Return the dot product of n lanes of W, from an index on, and n lanes of a row, from a unit on."""
 
     def generate(context, builder, signature, args):
         _, at, _, unit, n = args
@@ -218,7 +223,7 @@ def dot_lanes(context, W, at, row, unit, n):
         W, row = (lanes.data(signature.args[i], args[i]) for i in (0, 2))
         (total,) = lanes.zero_sums(1)
         with lanes.loop(n) as loop:
-            shift = builder.mul(loop.index, ir.Constant(n.type, int(LANES)))
+            shift = builder.mul(loop.index, ir.Constant(n.type, int(LANE_SIZE)))
             weights = lanes.load(lanes.pointer(W, builder.add(at, shift)))
             others = lanes.load(lanes.pointer(row, builder.add(unit, shift)))
             builder.store(lanes.plus_product(builder.load(total), weights, others), total)
@@ -229,22 +234,22 @@ def dot_lanes(context, W, at, row, unit, n):
 
 @intrinsic
 def measure_lanes(context, W, at, n, peak, mass, i):
-    """Raise peak[i] to the largest of n lanes of W, and add the sum of the positive ones to mass[i]."""
+    """Raise peak[i] to the largest weight in n lanes of W, and add the sum of the positive ones to mass[i]."""
 
     def generate(context, builder, signature, args):
         _, at, n, _, _, i = args
         lanes = Lanes(context, builder, signature.args[0].dtype)
         W, peak, mass = (lanes.data(signature.args[k], args[k]) for k in (0, 3, 4))
         largest, total = lanes.zero_sums(2)
-        zero = ir.Constant(lanes.type, [0.0] * int(LANES))
+        zero = ir.Constant(lanes.type, [0.0] * int(LANE_SIZE))
         with lanes.loop(n) as loop:
-            shift = builder.mul(loop.index, ir.Constant(n.type, int(LANES)))
-            positive = lanes.larger(lanes.load(lanes.pointer(W, builder.add(at, shift))), zero)
-            builder.store(lanes.larger(positive, builder.load(largest)), largest)
+            shift = builder.mul(loop.index, ir.Constant(n.type, int(LANE_SIZE)))
+            positive = lanes.maximum(lanes.load(lanes.pointer(W, builder.add(at, shift))), zero)
+            builder.store(lanes.maximum(positive, builder.load(largest)), largest)
             builder.store(builder.fadd(builder.load(total), positive), total)
-        highest = lanes.reduce(builder.load(largest), lanes.larger)
+        highest = lanes.reduce(builder.load(largest), lanes.maximum)
         at_peak, at_mass = builder.gep(peak, [i]), builder.gep(mass, [i])
-        builder.store(lanes.larger(highest, builder.load(at_peak)), at_peak)
+        builder.store(lanes.maximum(highest, builder.load(at_peak)), at_peak)
         sum_of_lanes = lanes.reduce(builder.load(total), builder.fadd)
         builder.store(builder.fadd(builder.load(at_mass), sum_of_lanes), at_mass)
         return context.get_dummy_value()
@@ -252,10 +257,10 @@ def measure_lanes(context, W, at, n, peak, mass, i):
     return types.void(W, types.int64, types.int64, peak, mass, types.int64), generate
 
 
-gather_1, gather_2, gather_4 = gather(1), gather(2), gather(4)
+gather_1, gather_2, gather_4 = make_gather(1), make_gather(2), make_gather(4)
 
-scatter_1, scatter_2, scatter_4 = scatter(1), scatter(2), scatter(4)
+scatter_1, scatter_2, scatter_4 = make_scatter(1), make_scatter(2), make_scatter(4)
 
-multiply_1, multiply_2 = multiply(1), multiply(2)
+multiply_1, multiply_2 = make_multiply(1), make_multiply(2)
 
-subtract_1, subtract_2 = subtract(1), subtract(2)
+subtract_1, subtract_2 = make_subtract(1), make_subtract(2)

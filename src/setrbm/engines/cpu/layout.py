@@ -1,4 +1,15 @@
-"""What the kernels are handed."""
+"""How weights and sets are stored, and the records that kernels take.
+
+Hidden units are stored in blocks of ``UNIT_BLOCK``. W has the shape (n_blocks, n_features, stride): the weights between
+one input and one block of units are one row of whole cache lines. Values per hidden unit are rows of
+``n_blocks * stride`` numbers. A *lane* is ``LANE_SIZE`` neighboring numbers, which one vector instruction processes.
+Loops over hidden units cover whole lanes; the padding stays zero.
+
+W is stored divided by ``scale[0]``: weight decay multiplies that one number instead of every weight.
+
+A dense matrix is read like CSR with column numbers that start over at 0 in each row. The values of vector v start at
+``starts[v]``, its column numbers at ``starts[v] * stride``, where stride is 1 (CSR) or 0 (dense).
+"""
 
 from __future__ import annotations
 
@@ -11,20 +22,16 @@ from setrbm._types import Array, Mask
 from setrbm.engines.cpu.compiling import kernel
 
 ZERO = np.int64(0)
-
-# Bounds of hidden units are unsigned: numba would look whether a signed index counts from the end, at every step.
-NONE = np.uint64(0)
-
-# The softplus of so many units are summed as one block: as many factors between 1 and 2 may be multiplied without
-# overflow, in float32 too, and they are whole cache lines.
-FACTORS = np.int64(64)
-
-# So many weights are moved at a time; a row is a whole number of them.
-LANES = np.int64(8)
+# Ranges of hidden units are unsigned: with a signed index, Numba checks at every step whether it is negative.
+FIRST_UNIT = np.uint64(0)
+# The softplus terms of one block are summed as the log of one product: 64 factors between 1 and 2 do not overflow, not
+# even in float32. 64 numbers also fill whole cache lines.
+UNIT_BLOCK = np.int64(64)
+LANE_SIZE = np.int64(8)
 
 
-class Sets(NamedTuple):
-    """Vectors and the sets they belong to; see the head of this file for starts and stride."""
+class FlatSets(NamedTuple):
+    """Vectors and the sets they belong to; the head of this file explains starts and stride."""
 
     values: Array
     cols: npt.NDArray[np.int32]
@@ -34,7 +41,7 @@ class Sets(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """The parameters as the kernels hold them: W (n_blocks, n_features, stride), U (n_classes, width), c (width,)."""
+    """Parameters: W of shape (n_blocks, n_features, stride), U (n_classes, width), c (width,); scale, b, d as usual."""
 
     W: Array
     scale: Array
@@ -44,7 +51,7 @@ class Weights(NamedTuple):
     d: Array
 
 
-class Rules(NamedTuple):
+class KernelSpec(NamedTuple):
     """The choices of a Spec as flags and numbers, and the number of hidden units."""
 
     is_or: bool
@@ -57,45 +64,42 @@ class Rules(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """One model's step sizes, in the float type of its weights."""
+    """Learning rates and weight decay of one model, in the dtype of its weights."""
 
     discriminative: Any
     generative: Any
     shrink: Any
 
 
-class Chain(NamedTuple):
-    """Where the persistent chains stand, one row a set (holder) and a vector (h); empty where there are none."""
+class ChainState(NamedTuple):
+    """State of the persistent chains: known and holder have one row per set, h one per vector. Empty without chains."""
 
     known: Mask
     holder: npt.NDArray[np.int32]
     h: Mask
 
 
-class Team(NamedTuple):
-    """One thread's place among those that train a model together: number ``me`` of ``n``, with units low to high.
+class TeamMember(NamedTuple):
+    """One of ``n`` threads that train a model together, with its hidden units ``low`` to ``high``.
 
-    ``partial`` holds the logits of every block of units, twice: while one set's are read, the next set's are written.
-    ``posts`` says up to which set each thread has written its own, one row each.
+    ``block_logits`` holds the logits of every block of units, twice: the logits of the next set are written while those
+    of the current one are still read. ``progress`` holds one row per thread: the last set whose logits it has written.
     """
 
     me: int
     n: int
     low: np.uint64
     high: np.uint64
-    partial: Array
-    posts: npt.NDArray[np.int64]
+    block_logits: Array
+    progress: npt.NDArray[np.int64]
 
 
-class Work(NamedTuple):
-    """Scratch space for one set.
-
-    ``away`` holds sigm(-a) for or; ``row`` is one row of hidden units for passing use.
-    """
+class Scratch(NamedTuple):
+    """Scratch memory for one set. ``off`` holds sigm(-a) if the constraint is or; ``row`` is for temporary use."""
 
     a: Array
     share: Array
-    away: Array
+    off: Array
     pool: Array
     row: Array
     winner: npt.NDArray[np.int32]
@@ -105,40 +109,40 @@ class Work(NamedTuple):
     sums: Array
     products: Array
     units: npt.NDArray[np.int64]
-    places: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int64]
     holder: npt.NDArray[np.int32]
     h: Mask
 
 
-class Bounds(NamedTuple):
-    """The bias, the largest weight and the sum of positive weights of every input, and room for one block of inputs.
+class InputBounds(NamedTuple):
+    """Bias, largest weight and sum of positive weights of every input, and scratch memory for one block of inputs.
 
-    The first three are in units of ``BIT``, the bias from ``ORIGIN`` on, so that a float with so many bits is the
-    exponential of the bias times 2^24; see ``find_lanes``. ``stamp`` is the last step in which an input was measured;
-    ``found`` lists inputs, ``drive`` and ``drawn`` hold a number for each of them.
+    The first three are in units of ``BIT``, and ``ORIGIN`` is added to the bias; ``find_candidates`` explains why.
+    ``measured_at`` is the last step in which an input was measured. ``candidates`` lists inputs; ``drive`` and
+    ``drawn`` hold one number for each of them.
     """
 
     bias: Array
     peak: Array
     mass: Array
-    stamp: npt.NDArray[np.int64]
-    found: npt.NDArray[np.int32]
+    measured_at: npt.NDArray[np.int64]
+    candidates: npt.NDArray[np.int32]
     drive: Array
     drawn: npt.NDArray[np.float32]
 
 
-class Room(NamedTuple):
-    """Scratch space that grows with the largest set or batch, kept from epoch to epoch: new memory must be cleared."""
+class Buffers(NamedTuple):
+    """Scratch memory that grows with the largest set or mini-batch, reused in every epoch to avoid clearing it."""
 
     a: Array
     share: Array
-    away: Array
+    off: Array
     h: Mask
     coef: Array
 
 
 class Steps(NamedTuple):
-    """What a batch wishes: steps for U, c and d, and one row of coefficients for each vector."""
+    """The steps of a mini-batch: for U, c and d, and one row of coefficients per vector for W."""
 
     U: Array
     c: Array
@@ -147,18 +151,18 @@ class Steps(NamedTuple):
 
 
 @kernel
-def place_of(W, unit):
-    """Return where, counted as a flat array, the weight of the first input and a unit stands."""
-    return unit // FACTORS * (W.shape[1] * W.shape[2]) + unit % FACTORS
+def flat_index(W, unit):
+    """Return the index of W[block, 0, column] of a unit in the flattened W."""
+    return unit // UNIT_BLOCK * (W.shape[1] * W.shape[2]) + unit % UNIT_BLOCK
 
 
 @kernel
-def lanes_left(unit, high):
-    """Return how many numbers there are from a unit to the end of its block, or to high."""
-    return min(high, (unit // FACTORS + 1) * FACTORS) - unit
+def left_in_block(unit, high):
+    """Return the number of units from this one to the end of its block, or to high."""
+    return min(high, (unit // UNIT_BLOCK + 1) * UNIT_BLOCK) - unit
 
 
 @kernel
-def used(rules):
-    """Return the number of hidden units rounded up to whole lanes."""
-    return np.uint64(-(-rules.n_hidden // LANES) * LANES)
+def padded_hidden(spec):
+    """Return the number of hidden units, rounded up to whole lanes."""
+    return np.uint64(-(-spec.n_hidden // LANE_SIZE) * LANE_SIZE)

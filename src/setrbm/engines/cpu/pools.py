@@ -1,16 +1,16 @@
-"""Pools over a set."""
+"""Pooled activations of a set, and their derivatives."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from setrbm.engines.cpu.compiling import kernel
-from setrbm.engines.cpu.scalar_math import exp_down, log_sigmoid, log_up
+from setrbm.engines.cpu.scalar_math import exp_nonpositive, log_positive, log_sigmoid
 
 
 @kernel
 def pool_hard(a, size, is_or, pool, winner, low, high):
-    """Write the maximum over a set and the first vector that has it."""
+    """Write the maximum over a set and the first vector that attains it."""
     for j in range(low, high):
         pool[j] = a[0, j]
         winner[j] = 0
@@ -37,24 +37,24 @@ def start_pool(a, size, pool, total, low, high):
 
 
 @kernel
-def pool_xor(work, size, pool, low, high):
-    """Write log sum_s exp(a_s) and each vector's share of the sum."""
-    a, share, total = work.a, work.share, work.row
+def pool_xor(scratch, size, pool, low, high):
+    """Write log sum_s exp(a_s) and the share of each vector in the sum."""
+    a, share, total = scratch.a, scratch.share, scratch.row
     start_pool(a, size, pool, total, low, high)
     for s in range(size):
         for j in range(low, high):
-            share[s, j] = exp_down(a[s, j] - pool[j])
+            share[s, j] = exp_nonpositive(a[s, j] - pool[j])
             total[j] += share[s, j]
     finish_shares(share, size, total, pool, low, high)
 
 
 @kernel
-def pool_or(work, size, pool, low, high):
-    """Write log sum_s sigm(a_s), each vector's share of the sum, and sigm(-a).
+def pool_or(scratch, size, pool, low, high):
+    """Write log sum_s sigm(a_s), the share of each vector in the sum, and sigm(-a).
 
-    sigm(a) = exp(min(a, 0)) / (1 + exp(-|a|)): with the largest min(a, 0) taken out, nothing underflows.
+    sigm(a) = exp(min(a, 0)) / (1 + exp(-|a|)). Taking out the largest min(a, 0) prevents underflow.
     """
-    a, share, away, total = work.a, work.share, work.away, work.row
+    a, share, off, total = scratch.a, scratch.share, scratch.off, scratch.row
     zero, one = pool.dtype.type(0), pool.dtype.type(1)
     start_pool(a, size, pool, total, low, high)
     for j in range(low, high):
@@ -62,10 +62,10 @@ def pool_or(work, size, pool, low, high):
     for s in range(size):
         for j in range(low, high):
             v = a[s, j]
-            e = exp_down(-abs(v))
+            e = exp_nonpositive(-abs(v))
             part = one / (one + e)
-            away[s, j] = (e if v >= zero else one) * part
-            share[s, j] = exp_down((v if v < zero else zero) - pool[j]) * part
+            off[s, j] = (e if v >= zero else one) * part
+            share[s, j] = exp_nonpositive((v if v < zero else zero) - pool[j]) * part
             total[j] += share[s, j]
     finish_shares(share, size, total, pool, low, high)
 
@@ -75,7 +75,7 @@ def finish_shares(share, size, total, pool, low, high):
     """Divide the shares by their total and add its log to the pool."""
     one = total.dtype.type(1)
     for j in range(low, high):
-        pool[j] += log_up(total[j])
+        pool[j] += log_positive(total[j])
         total[j] = one / total[j]
     for s in range(size):
         for j in range(low, high):
@@ -83,9 +83,9 @@ def finish_shares(share, size, total, pool, low, high):
 
 
 @kernel
-def pool_soft(work, size, is_or, pool, low, high):
-    """Write the soft pool of the activations in the scratch space."""
+def pool_soft(scratch, size, is_or, pool, low, high):
+    """Write the soft pool of the activations in the scratch memory."""
     if is_or:
-        pool_or(work, size, pool, low, high)
+        pool_or(scratch, size, pool, low, high)
     else:
-        pool_xor(work, size, pool, low, high)
+        pool_xor(scratch, size, pool, low, high)

@@ -1,4 +1,4 @@
-"""The random numbers of ``draws.py`` in kernels."""
+"""The random numbers of ``setrbm.draws``."""
 
 from __future__ import annotations
 
@@ -8,31 +8,28 @@ from setrbm import draws
 from setrbm.engines.cpu.compiling import kernel
 
 HOLDER, HIDDEN = np.int64(draws.HOLDER), np.int64(draws.HIDDEN)
-
 INPUT, INPUT_ANGLE, TARGET = np.int64(draws.INPUT), np.int64(draws.INPUT_ANGLE), np.int64(draws.TARGET)
-
 GOLDEN64, MIX64_A, MIX64_B = np.uint64(draws.GOLDEN64), np.uint64(draws.MIX64_A), np.uint64(draws.MIX64_B)
-
 GOLDEN32, MIX32_A, MIX32_B = np.uint32(draws.GOLDEN32), np.uint32(draws.MIX32_A), np.uint32(draws.MIX32_B)
 
 
 @kernel
 def mix64(z):
-    """Scatter the bits of a 64-bit integer."""
+    """Mix the bits of a 64-bit integer."""
     z = (z ^ (z >> np.uint64(30))) * MIX64_A
     z = (z ^ (z >> np.uint64(27))) * MIX64_B
     return z ^ (z >> np.uint64(31))
 
 
 @kernel
-def extend(key, field):
+def extend_key(key, field):
     """Mix one more field into a key."""
     return mix64(key + GOLDEN64 * (np.uint64(field) + np.uint64(1)))
 
 
 @kernel
 def mix32(z):
-    """Scatter the bits of a 32-bit integer."""
+    """Mix the bits of a 32-bit integer."""
     z = np.uint32((z ^ (z >> np.uint32(16))) * MIX32_A)
     z = np.uint32((z ^ (z >> np.uint32(15))) * MIX32_B)
     return np.uint32(z ^ (z >> np.uint32(16)))
@@ -48,5 +45,5 @@ def uniform(key, unit):
 
 @kernel
 def vector_key(set_key, step, stage, vector):
-    """Return the key of one stage of one chain step."""
-    return extend(extend(extend(set_key, step), stage), vector)
+    """Return the key of one vector in one stage of one chain step."""
+    return extend_key(extend_key(extend_key(set_key, step), stage), vector)

@@ -1,4 +1,4 @@
-"""exp and log: polynomials in float32, which vectorise; the library's in float64."""
+"""exp, log and the logistic function: vectorizable polynomials in float32, the library's functions in float64."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from setrbm.engines.cpu.compiling import kernel
 
 @intrinsic
 def float_of_bits(context, bits):
-    """See the bits of an int32 as a float32."""
+    """Reinterpret the bits of an int32 as a float32."""
 
     def generate(context, builder, signature, args):
         return builder.bitcast(args[0], ir.FloatType())
@@ -24,7 +24,7 @@ def float_of_bits(context, bits):
 
 @intrinsic
 def bits_of_float(context, number):
-    """See a float32 as the bits of an int32."""
+    """Reinterpret the bits of a float32 as an int32."""
 
     def generate(context, builder, signature, args):
         return builder.bitcast(args[0], ir.IntType(32))
@@ -32,18 +32,18 @@ def bits_of_float(context, number):
     return types.int32(types.float32), generate
 
 
-def exp_down(x):
-    """Return exp(x) for x <= 0; in float32 to 2e-7 of the value, and not below exp(-87)."""
+def exp_nonpositive(x):
+    """Return exp(x) for x <= 0. In float32 the relative error is below 2e-7 and the result at least exp(-87)."""
     return math.exp(x)
 
 
-def log_up(x):
-    """Return log(x) for finite x > 0; in float32 to 2e-7 of max(1, |log x|)."""
+def log_positive(x):
+    """Return log(x) for finite x > 0. In float32 the error is below 2e-7 max(1, |log x|)."""
     return math.log(x)
 
 
-@overload(exp_down, jit_options={"fastmath": {"contract"}})
-def _exp_down(x):
+@overload(exp_nonpositive, jit_options={"fastmath": {"contract"}})
+def _exp_nonpositive(x):
     if x != types.float32:
         return lambda x: math.exp(x)
     log2e, ln2_high, ln2_low = np.float32(1.44269504), np.float32(0.693359375), np.float32(-2.12194440e-4)
@@ -63,8 +63,8 @@ def _exp_down(x):
     return polynomial
 
 
-@overload(log_up, jit_options={"fastmath": {"contract"}})
-def _log_up(x):
+@overload(log_positive, jit_options={"fastmath": {"contract"}})
+def _log_positive(x):
     if x != types.float32:
         return lambda x: math.log(x)
     sqrt_half_bits, mantissa = np.int32(0x3F3504F3), np.int32(0x007FFFFF)
@@ -78,7 +78,7 @@ def _log_up(x):
         m = float_of_bits(np.int32(np.int32(above & mantissa) + sqrt_half_bits))
         s = (m - one) / (m + one)
         z = s * s
-        # x - x is 0, but NaN for NaN: the bits above would hide it.
+        # The bit operations above would hide a NaN; x - x is NaN for NaN, else 0.
         return n * ln2 + s * (two + z * (q0 + z * (q1 + z * q2))) + (x - x)
 
     return polynomial
@@ -88,12 +88,12 @@ def _log_up(x):
 def sigmoid(v):
     """Return 1 / (1 + exp(-v)) without overflow."""
     one = type(v)(1)
-    e = exp_down(-abs(v))
+    e = exp_nonpositive(-abs(v))
     return (one if v >= type(v)(0) else e) / (one + e)
 
 
 @kernel
 def log_sigmoid(v):
     """Return log sigm(v) = min(v, 0) - log(1 + exp(-|v|))."""
-    e = exp_down(-abs(v))
-    return (v if v < type(v)(0) else type(v)(0)) - log_up(type(v)(1) + e)
+    e = exp_nonpositive(-abs(v))
+    return (v if v < type(v)(0) else type(v)(0)) - log_positive(type(v)(1) + e)

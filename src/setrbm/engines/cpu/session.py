@@ -1,4 +1,4 @@
-"""Sessions of the CPU engine."""
+"""``CpuSession`` and ``CpuEngine``: training and prediction by the kernels, on any number of threads."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from setrbm import draws
 from setrbm._types import Array, Floats, Integers, Mask
 from setrbm.bags import Bags
 from setrbm.energy import Params
-from setrbm.engines.cpu.epochs import forward_sets, largest_batch, train
-from setrbm.engines.cpu.layout import Chain, Rates, Rules, Sets, Weights
-from setrbm.engines.cpu.memory import Rooms, kernel_rules, kernel_sets, kernel_unit, kernel_weights, user_params
-from setrbm.engines.cpu.teams import new_teams, own_copies, together
+from setrbm.engines.cpu.epochs import forward_sets, most_vectors, train
+from setrbm.engines.cpu.layout import ChainState, FlatSets, KernelSpec, Rates, Weights
+from setrbm.engines.cpu.memory import ThreadBuffers, flat_sets, kernel_spec, kernel_unit, kernel_weights, user_params
+from setrbm.engines.cpu.teams import new_team, private_copy, run_team
 from setrbm.engines.protocol import (
     LabelledSets,
     Model,
@@ -30,37 +30,36 @@ from setrbm.engines.protocol import (
     within_bounds,
 )
 
-# Threads pay only above so many multiplications; starting one costs about as much.
-WORTH_A_THREAD = 1_000_000
-
+# A thread pays off above this many multiplications; starting one costs about as much.
+MIN_WORK_PER_THREAD = 1_000_000
 NO_KEYS = np.empty(0, np.uint64)
 
 
 @dataclass(frozen=True)
 class Placed:
-    """Labelled sets as the kernels take them."""
+    """Labelled sets in the layout of the kernels."""
 
-    sets: Sets
+    sets: FlatSets
     labels: npt.NDArray[np.int64]
     weights: Array
     first: int
 
 
-def forward_rows(
-    sets: Sets, which: npt.NDArray[np.int64], weights: Weights, rules: Rules, unit: np.int64 | None, n_jobs: int,
-    rooms: Rooms,
+def forward(
+    sets: FlatSets, which: npt.NDArray[np.int64], weights: Weights, choices: KernelSpec, unit: np.int64 | None,
+    n_jobs: int, buffers: ThreadBuffers,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Return pools and free energies of the chosen sets, shared out between threads by rows."""
-    pools = np.empty((len(which), rules.n_hidden), weights.W.dtype)
+    """Return pools and free energies of the chosen sets, computed by up to ``n_jobs`` threads."""
+    pools = np.empty((len(which), choices.n_hidden), weights.W.dtype)
     F = np.empty((len(which), len(weights.d)), weights.W.dtype)
-    values_a_set = len(sets.values) / max(len(sets.offsets) - 1, 1)
-    worth = int(len(which) * values_a_set * rules.n_hidden / WORTH_A_THREAD)
-    n_parts = max(1, min(4 * n_jobs, worth)) if n_jobs > 1 else 1
+    values_per_set = len(sets.values) / max(len(sets.offsets) - 1, 1)
+    n_worthwhile = int(len(which) * values_per_set * choices.n_hidden / MIN_WORK_PER_THREAD)
+    n_parts = max(1, min(4 * n_jobs, n_worthwhile)) if n_jobs > 1 else 1
     largest = int(np.diff(sets.offsets)[which].max(initial=1))
 
     def part(low: int, high: int) -> None:
-        room = rooms.of(weights, largest, 1)
-        forward_sets(sets, which[low:high], weights, rules, pools[low:high], F[low:high], unit, room)
+        mine = buffers.get(weights, largest, 1)
+        forward_sets(sets, which[low:high], weights, choices, pools[low:high], F[low:high], unit, mine)
 
     if n_parts == 1:
         part(0, len(which))
@@ -77,43 +76,42 @@ def _rates(spec: Spec, model: Model) -> Rates:
 
 
 class CpuSession:
-    """Models under training; each runs on one thread, several side by side."""
+    """Models in training. Threads are shared out between models or, for a single model, between its hidden units."""
 
     def __init__(self, spec: Spec, models: Sequence[Model], n_jobs: int) -> None:
         check_models(models)
         self.spec, self.models, self.n_jobs = spec, models, n_jobs
-        self.rules = kernel_rules(spec, len(models[0].params.c))
+        self.choices = kernel_spec(spec, len(models[0].params.c))
         self.unit = kernel_unit(spec)
         self.weights = [kernel_weights(model.params, spec.dtype) for model in models]
         self.remembered: list[Params | None] = [None] * len(models)
         self.rates = [_rates(spec, model) for model in models]
-        self.alone = [new_teams(weights, self.rules.n_hidden, 1) for weights in self.weights]
-        self.rooms = Rooms()
-        self.chains: dict[tuple[int, int], tuple[Chain, npt.NDArray[np.int64]]] = {}
-        # Threads go to models where there are several, else to the hidden units of the one.
-        self.threads = ThreadPoolExecutor(n_jobs) if n_jobs > 1 and len(models) > 1 else None
-        self.team = ThreadPoolExecutor(n_jobs - 1) if n_jobs > 1 and len(models) == 1 else None
+        self.single_threads = [new_team(weights, self.choices.n_hidden, 1) for weights in self.weights]
+        self.buffers = ThreadBuffers()
+        self.chains: dict[tuple[int, int], tuple[ChainState, npt.NDArray[np.int64]]] = {}
+        self.model_threads = ThreadPoolExecutor(n_jobs) if n_jobs > 1 and len(models) > 1 else None
+        self.team_threads = ThreadPoolExecutor(n_jobs - 1) if n_jobs > 1 and len(models) == 1 else None
 
     def _for_each_model(self, job: Callable[[int], Any]) -> list[Any]:
         """Return job(m) for every model; the kernels release the GIL."""
-        everyone = range(len(self.models))
-        if self.threads is None:
-            return [job(m) for m in everyone]
-        done: list[Any] = [None] * len(self.models)
-        left = iter(everyone)
+        numbers = range(len(self.models))
+        if self.model_threads is None:
+            return [job(m) for m in numbers]
+        results: list[Any] = [None] * len(self.models)
+        remaining = iter(numbers)
 
-        def take_turns() -> None:
-            for m in left:
-                done[m] = job(m)
+        def run_jobs() -> None:
+            for m in remaining:
+                results[m] = job(m)
 
-        futures = [self.threads.submit(take_turns) for _ in range(min(self.n_jobs, len(done)))]
+        futures = [self.model_threads.submit(run_jobs) for _ in range(min(self.n_jobs, len(results)))]
         try:
             for future in futures:
                 future.result()
-            return done
+            return results
         finally:
-            # After Ctrl-C nobody takes another turn, and nothing may still be writing to the parameters.
-            for _ in left:
+            # After Ctrl-C no thread may start another job or still be writing to the parameters.
+            for _ in remaining:
                 pass
             wait(futures)
 
@@ -125,95 +123,94 @@ class CpuSession:
         if not len(order):
             return float("nan")
         order = np.ascontiguousarray(order, dtype=np.int64)
-        n_threads = self._threads_worth(placed, order)
-        teams = self.alone[m] if n_threads == 1 else new_teams(self.weights[m], self.rules.n_hidden, n_threads)
-        losses = [np.empty(len(order), self.spec.dtype) for _ in teams]
-        weights = [self.weights[m], *(own_copies(self.weights[m]) for _ in teams[1:])]
+        n_threads = self._n_threads(placed, order)
+        single = self.single_threads[m]
+        team = single if n_threads == 1 else new_team(self.weights[m], self.choices.n_hidden, n_threads)
+        losses = [np.empty(len(order), self.spec.dtype) for _ in team]
+        weights = [self.weights[m], *(private_copy(self.weights[m]) for _ in team[1:])]
         set_keys, chain = self._set_keys(m, placed, epoch), self._chain(m, placed)
-        most, largest = largest_batch(placed.sets.offsets, order, self.spec.batch_size)
+        in_batch, in_set = most_vectors(placed.sets.offsets, order, self.spec.batch_size)
 
         def work(me: int) -> None:
             train(
-                placed.sets, placed.labels, placed.weights, order, self.spec.batch_size, weights[me], self.rules,
-                self.rates[m], set_keys, chain, losses[me], teams[me], self.unit,
-                self.rooms.of(weights[me], largest, most),
+                placed.sets, placed.labels, placed.weights, order, self.spec.batch_size, weights[me], self.choices,
+                self.rates[m], set_keys, chain, losses[me], team[me], self.unit,
+                self.buffers.get(weights[me], in_set, in_batch),
             )  # fmt: skip
 
-        together(self.team, work, teams)
-        # W is held divided by its scale, which lies between 0.001 and 1: its bound is the stricter for it.
+        run_team(self.team_threads, work, team)
+        # W is stored divided by its scale, between 0.001 and 1, so its bound is the stricter one.
         if not within_bounds(*self.weights[m]):
             return np.inf
         weight = placed.weights[order].astype(np.float64)
         return weighted_means(losses[0], losses[0], weight)[0]
 
-    def _threads_worth(self, placed: Placed, order: Integers) -> int:
-        """Return how many threads pay for one model's epoch; a chain and a max-out choice look at all units at once."""
-        if self.team is None or self.spec.generative or self.unit is not None:
+    def _n_threads(self, placed: Placed, order: Integers) -> int:
+        """Return how many threads to use for an epoch of one model.
+
+        Only one for Gibbs chains and max-out classifiers, which need all hidden units at once.
+        """
+        if self.team_threads is None or self.spec.generative or self.unit is not None:
             return 1
         n_values = len(placed.sets.values) / max(len(placed.labels), 1) * len(order)
-        worth = int(n_values * self.rules.n_hidden / WORTH_A_THREAD)
-        return max(1, min(self.n_jobs, int(cpu_count()), worth))
+        n_worthwhile = int(n_values * self.choices.n_hidden / MIN_WORK_PER_THREAD)
+        return max(1, min(self.n_jobs, int(cpu_count()), n_worthwhile))
 
     def _set_keys(self, m: int, placed: Placed, epoch: int) -> npt.NDArray[np.uint64]:
-        """Return the key of every set's chain in this epoch; none where there is no chain."""
+        """Return the key of each set's chain in this epoch; empty without chains."""
         if not self.spec.generative:
             return NO_KEYS
         return draws.keys(self.models[m].seed, epoch, np.arange(len(placed.labels)) + placed.first)
 
-    def _chain(self, m: int, placed: Placed) -> Chain | None:
-        """Return the persistent chains of a model over these sets, made at the first visit; None without a chain."""
+    def _chain(self, m: int, placed: Placed) -> ChainState | None:
+        """Return the state of a model's persistent chains, created at the first visit; None without chains."""
         if not self.spec.generative:
             return None
-        key, offsets = (m, placed.first), placed.sets.offsets
+        key, offsets, n_hidden = (m, placed.first), placed.sets.offsets, self.choices.n_hidden
         if key not in self.chains:
             n_sets = len(placed.labels) if self.spec.persistent else 0
-            n_vectors = int(offsets[-1]) if n_sets and self.rules.is_or else 0
-            chain = Chain(
-                np.zeros(n_sets, np.bool_),
-                np.empty((n_sets, self.rules.n_hidden), np.int32),
-                np.empty((n_vectors, self.rules.n_hidden), np.bool_),
-            )
-            self.chains[key] = chain, offsets.copy()
+            n_vectors = int(offsets[-1]) if n_sets and self.choices.is_or else 0
+            known, holder = np.zeros(n_sets, np.bool_), np.empty((n_sets, n_hidden), np.int32)
+            self.chains[key] = ChainState(known, holder, np.empty((n_vectors, n_hidden), np.bool_)), offsets.copy()
         chain, before = self.chains[key]
         if self.spec.persistent and not np.array_equal(before, offsets):
-            raise ValueError("With persistent chains every pass must bring the same sets. Got sets of other sizes.")
+            raise ValueError("With persistent chains, every pass must use the same sets. Got sets of other sizes.")
         return chain
 
     def score(self, placed: Sequence[Placed], which: Sequence[Integers]) -> Floats:
         """Return each model's mean loss and mean error over its sets."""
-        n_jobs = self.n_jobs if self.threads is None else 1
+        n_jobs = self.n_jobs if self.model_threads is None else 1
         return np.array(self._for_each_model(lambda m: self._score_one(m, placed[m], which[m], n_jobs)))
 
     def _score_one(self, m: int, placed: Placed, which: Integers, n_jobs: int) -> tuple[float, float]:
         if not len(which):
             return float("nan"), float("nan")
         chosen = np.ascontiguousarray(which, dtype=np.int64)
-        _, F = forward_rows(placed.sets, chosen, self.weights[m], self.rules, self.unit, n_jobs, self.rooms)
+        _, F = forward(placed.sets, chosen, self.weights[m], self.choices, self.unit, n_jobs, self.buffers)
         return score_free_energies(F.astype(np.float64), placed.labels[chosen], placed.weights[chosen])
 
     def remember(self, models: Mask) -> None:
-        """Keep a copy of the present parameters of these models."""
+        """Keep a copy of the current parameters of these models."""
         for m in np.flatnonzero(models):
-            self.remembered[m] = user_params(self.weights[m], self.rules.n_hidden)
+            self.remembered[m] = user_params(self.weights[m], self.choices.n_hidden)
 
     def params(self, remembered: bool) -> list[Params]:
         """Return the parameters of every model."""
-        best = self.remembered if remembered else [None] * len(self.models)
-        return [
-            kept or user_params(weights, self.rules.n_hidden) for kept, weights in zip(best, self.weights, strict=True)
-        ]
+        kept = self.remembered if remembered else [None] * len(self.models)
+        n_hidden = self.choices.n_hidden
+        return [best or user_params(weights, n_hidden) for best, weights in zip(kept, self.weights, strict=True)]
 
 
 class CpuEngine:
-    """Numba kernels on the processor's cores."""
+    """Numba kernels on CPU cores."""
 
     name = "cpu"
     copies_ahead = False
 
     def place(self, sets: LabelledSets, spec: Spec) -> Placed:
-        """Lay the sets out for the kernels."""
+        """Convert the sets to the layout of the kernels."""
         weight = sets.weight.astype(spec.dtype)
-        return Placed(kernel_sets(sets.bags, spec.dtype), sets.y.astype(np.int64), weight, sets.first)
+        return Placed(flat_sets(sets.bags, spec.dtype), sets.y.astype(np.int64), weight, sets.first)
 
     def begin(self, spec: Spec, models: Sequence[Model], n_jobs: int) -> Session:
         """Start training these models side by side."""
@@ -221,7 +218,6 @@ class CpuEngine:
 
     def forward(self, params: Params, bags: Bags, spec: Spec, n_jobs: int) -> tuple[Array, Array]:
         """Return the pooled activations and the free energies."""
-        dtype = bags.dtype
-        rules = kernel_rules(spec, len(params.c))
-        weights, everyone = kernel_weights(params, dtype), np.arange(len(bags))
-        return forward_rows(kernel_sets(bags, dtype), everyone, weights, rules, kernel_unit(spec), n_jobs, Rooms())
+        choices, dtype = kernel_spec(spec, len(params.c)), bags.dtype
+        sets, weights = flat_sets(bags, dtype), kernel_weights(params, dtype)
+        return forward(sets, np.arange(len(bags)), weights, choices, kernel_unit(spec), n_jobs, ThreadBuffers())

@@ -1,4 +1,4 @@
-"""Threads that make a step together."""
+"""Threads that train one model together."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from numba import types
 from numba.extending import intrinsic
 
 from setrbm.engines.cpu.compiling import kernel
-from setrbm.engines.cpu.layout import FACTORS, LANES, ZERO, Team, Weights
-from setrbm.engines.cpu.memory import APART, aligned, aligned_zeros, padded
+from setrbm.engines.cpu.layout import LANE_SIZE, UNIT_BLOCK, ZERO, TeamMember, Weights
+from setrbm.engines.cpu.memory import SEPARATION, aligned_copy, aligned_zeros, padded
 
-# Whoever waits for another thread looks so often before it offers its core to others.
-LOOKS = np.int64(2000)
+# A waiting thread checks this many times before it yields its core.
+SPINS = np.int64(2000)
 
 
 @intrinsic
-def post(context, posts, at, count):
-    """Store a count so that whoever sees it also sees everything written before."""
+def store_release(context, progress, at, count):
+    """Store a count; a thread that loads it also sees everything written before."""
 
     def generate(context, builder, signature, args):
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
         builder.store_atomic(args[2], builder.gep(data, [args[1]]), "release", 8)
         return context.get_dummy_value()
 
-    return types.void(posts, types.int64, types.int64), generate
+    return types.void(progress, types.int64, types.int64), generate
 
 
 @intrinsic
-def look(context, posts, at):
+def load_acquire(context, progress, at):
     """Load a count, and with it everything written before it was stored."""
 
     def generate(context, builder, signature, args):
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
         return builder.load_atomic(builder.gep(data, [args[1]]), "acquire", 8)
 
-    return types.int64(posts, types.int64), generate
+    return types.int64(progress, types.int64), generate
 
 
 if os.name == "posix":
@@ -47,42 +47,43 @@ else:
 
     @kernel
     def sched_yield():
-        """Do nothing: where there is no way to offer the core, it is kept."""
+        """Do nothing: there is no portable way to yield."""
 
 
 @kernel
-def meet(team, count):
-    """Wait until every thread of the team has come as far as this one."""
-    apart = team.posts.shape[1]
-    post(team.posts, team.me * apart, count)
-    for other in range(team.n):
-        looks = ZERO
-        while look(team.posts, other * apart) < count:
-            looks += 1
-            if looks > LOOKS:
+def wait_for_team(member, count):
+    """Wait until every thread of the team has reached this count."""
+    stride = member.progress.shape[1]
+    store_release(member.progress, member.me * stride, count)
+    for other in range(member.n):
+        spins = ZERO
+        while load_acquire(member.progress, other * stride) < count:
+            spins += 1
+            if spins > SPINS:
                 sched_yield()
 
 
-def new_teams(weights: Weights, n_hidden: int, n_threads: int) -> list[Team]:
-    """Return the places of the threads that train one model together: whole blocks of hidden units for each."""
-    n_blocks = len(weights.W)
+def new_team(weights: Weights, n_hidden: int, n_threads: int) -> list[TeamMember]:
+    """Return the members of a team of threads, each with whole blocks of hidden units."""
+    n_blocks, dtype = len(weights.W), weights.W.dtype
     n = min(n_threads, n_blocks)
-    bounds = np.linspace(0, n_blocks, n + 1).round().astype(int) * int(FACTORS)
-    # The last thread ends with the last lane in use.
-    bounds[-1] = -(-n_hidden // int(LANES)) * int(LANES)
-    partial = aligned_zeros((2, n_blocks, padded(len(weights.d), weights.W.dtype, APART)), weights.W.dtype)
-    posts = aligned_zeros((n, APART // 8), np.dtype(np.int64))
-    return [Team(me, n, np.uint64(bounds[me]), np.uint64(bounds[me + 1]), partial, posts) for me in range(n)]
+    bounds = np.linspace(0, n_blocks, n + 1).round().astype(int) * int(UNIT_BLOCK)
+    # The last thread stops at the last lane in use.
+    bounds[-1] = -(-n_hidden // int(LANE_SIZE)) * int(LANE_SIZE)
+    bounds = bounds.astype(np.uint64)
+    block_logits = aligned_zeros((2, n_blocks, padded(len(weights.d), dtype, SEPARATION)), dtype)
+    progress = aligned_zeros((n, SEPARATION // 8), np.dtype(np.int64))
+    return [TeamMember(me, n, bounds[me], bounds[me + 1], block_logits, progress) for me in range(n)]
 
 
-def own_copies(weights: Weights) -> Weights:
-    """Return the weights with a copy of what every thread of a team changes for itself."""
-    return weights._replace(scale=aligned(weights.scale), d=aligned(weights.d))
+def private_copy(weights: Weights) -> Weights:
+    """Return the weights with copies of the arrays that every member of a team updates for itself."""
+    return weights._replace(scale=aligned_copy(weights.scale), d=aligned_copy(weights.d))
 
 
-def together(threads: ThreadPoolExecutor | None, work: Callable[[int], None], teams: Sequence[Team]) -> None:
-    """Let every thread of a team do its work; whatever goes wrong, nobody is kept waiting for one that never comes."""
-    if threads is None or len(teams) == 1:
+def run_team(threads: ThreadPoolExecutor | None, work: Callable[[int], None], team: Sequence[TeamMember]) -> None:
+    """Run work(me) for every member of a team; if one fails, release the threads that wait for it."""
+    if threads is None or len(team) == 1:
         work(0)
         return
     futures: list[Future[None]] = []
@@ -91,24 +92,24 @@ def together(threads: ThreadPoolExecutor | None, work: Callable[[int], None], te
         try:
             work(me)
         except BaseException:
-            dismiss(teams)
+            release(team)
             raise
 
     try:
-        for me in range(1, len(teams)):
+        for me in range(1, len(team)):
             futures.append(threads.submit(guarded, me))
-        # The caller works too: helpers woken by a thread that goes on running are given cores of their own.
+        # The calling thread works too: the scheduler then gives the other threads cores of their own.
         work(0)
         for future in futures:
             future.result()
     except BaseException:
-        dismiss(teams)
+        release(team)
         raise
     finally:
-        # After Ctrl-C nothing may still be writing to the parameters.
+        # After Ctrl-C no thread may still be writing to the parameters.
         wait(futures)
 
 
-def dismiss(teams: Sequence[Team]) -> None:
-    """Let no thread of a team wait any more."""
-    teams[0].posts[:] = np.iinfo(np.int64).max
+def release(team: Sequence[TeamMember]) -> None:
+    """Let no thread of a team wait any longer."""
+    team[0].progress[:] = np.iinfo(np.int64).max

@@ -1,4 +1,4 @@
-"""Second half of a step: the wishes granted."""
+"""The steps of a mini-batch, applied to the weights."""
 
 from __future__ import annotations
 
@@ -6,84 +6,84 @@ import numpy as np
 
 from setrbm.engines.cpu.compiling import kernel
 from setrbm.engines.cpu.lanes import scatter_1, scatter_2, scatter_4, subtract_1, subtract_2
-from setrbm.engines.cpu.layout import FACTORS, LANES, NONE, ZERO, lanes_left, place_of
-from setrbm.engines.cpu.reconstruction import renew_bounds
+from setrbm.engines.cpu.layout import FIRST_UNIT, LANE_SIZE, UNIT_BLOCK, ZERO, flat_index, left_in_block
+from setrbm.engines.cpu.reconstruction import measure_bounds
 
 
 @kernel
-def list_lanes(W, coef, low, high, units, places):
-    """List the lanes in which a vector has a wish, and where they stand in W; return how many."""
+def list_nonzero_lanes(W, coef, low, high, units, indices):
+    """List the lanes with nonzero coefficients and their indices in W; return their number."""
     n_lanes = ZERO
-    for unit in range(np.int64(low), np.int64(high), LANES):
-        lane, size = coef[unit : unit + LANES], coef.dtype.type(0)
-        for j in range(LANES):
+    for unit in range(np.int64(low), np.int64(high), LANE_SIZE):
+        lane, size = coef[unit : unit + LANE_SIZE], coef.dtype.type(0)
+        for j in range(LANE_SIZE):
             size += abs(lane[j])
         if size != 0:
-            units[n_lanes], places[n_lanes] = unit, place_of(W, unit)
+            units[n_lanes], indices[n_lanes] = unit, flat_index(W, unit)
             n_lanes += 1
     return n_lanes
 
 
 @kernel
-def apply_vector(W, factor, coef, values, cols, at_value, at_col, n, units, places, low, high):
-    """Take one vector's step, W_i -= x_i coef, and clear its coefficients; lanes without a wish are left alone."""
-    stride, n_lanes, k = W.shape[2], list_lanes(W, coef, low, high, units, places), ZERO
+def apply_vector_step(W, factor, coef, values, cols, at_value, at_col, n, units, indices, low, high):
+    """Apply the step of one sparse vector, W_i -= x_i coef, to the lanes with nonzero coefficients; clear these."""
+    stride, n_lanes, k = W.shape[2], list_nonzero_lanes(W, coef, low, high, units, indices), ZERO
     while k + 4 <= n_lanes:
-        scatter_4(W, stride, cols, at_col, values, at_value, n, factor, coef, units, places, k)
+        scatter_4(W, stride, cols, at_col, values, at_value, n, factor, coef, units, indices, k)
         k += 4
     if k + 2 <= n_lanes:
-        scatter_2(W, stride, cols, at_col, values, at_value, n, factor, coef, units, places, k)
+        scatter_2(W, stride, cols, at_col, values, at_value, n, factor, coef, units, indices, k)
         k += 2
     if k < n_lanes:
-        scatter_1(W, stride, cols, at_col, values, at_value, n, factor, coef, units, places, k)
+        scatter_1(W, stride, cols, at_col, values, at_value, n, factor, coef, units, indices, k)
     for j in range(low, high):
         coef[j] = 0
 
 
 @kernel
-def apply_dense(W, factor, coef, row, values, at, size, low, high):
-    """Take the steps of a set of dense vectors, four a pass: W is read and written once for them together."""
+def apply_dense_steps(W, factor, coef, row, values, at, size, low, high):
+    """Apply the steps of the dense vectors of a set, four at a time: W is read and written once for all four."""
     n_features, none, last = W.shape[1], W.dtype.type(0), np.int64(high)
     for s in range(0, size, 4):
-        # Beyond the last vector stands the last one again, with nothing to wish.
+        # The last vector is repeated with factor 0 if fewer than four are left.
         s1, s2, s3 = min(s + 1, size - 1), min(s + 2, size - 1), min(s + 3, size - 1)
         x0, x1, x2, x3 = at + s * n_features, at + s1 * n_features, at + s2 * n_features, at + s3 * n_features
         f1, f2 = factor if s + 1 < size else none, factor if s + 2 < size else none
         f3 = factor if s + 3 < size else none
         r0, r1, r2, r3, j = row + s, row + s1, row + s2, row + s3, np.int64(low)
         while j < last:
-            place, stride = place_of(W, j), W.shape[2]
-            if lanes_left(j, last) >= 2 * LANES:
+            place, stride = flat_index(W, j), W.shape[2]
+            if left_in_block(j, last) >= 2 * LANE_SIZE:
                 subtract_2(
                     W, place, stride, values, x0, x1, x2, x3, n_features, factor, f1, f2, f3, coef, r0, r1, r2, r3, j
                 )
-                j += 2 * LANES
+                j += 2 * LANE_SIZE
             else:
                 subtract_1(
                     W, place, stride, values, x0, x1, x2, x3, n_features, factor, f1, f2, f3, coef, r0, r1, r2, r3, j
                 )
-                j += LANES
+                j += LANE_SIZE
     for s in range(size):
         for j in range(low, high):
             coef[row + s, j] = 0
 
 
 @kernel
-def move_bias(b, rate, values, cols, at_value, at_col, n):
+def add_to_bias(b, rate, values, cols, at_value, at_col, n):
     """Add rate times one vector to the input biases."""
     for k in range(n):
         b[cols[at_col + k]] += rate * values[at_value + k]
 
 
 @kernel
-def decay(weights, shrink, low, high):
-    """Shrink W and U; W by its scale alone, folded in before it gets too small to divide by."""
+def decay_weights(weights, shrink, low, high):
+    """Shrink W and U; of W only the scale, which is folded in before it gets too small to divide by."""
     for y in range(weights.U.shape[0]):
         for j in range(low, high):
             weights.U[y, j] *= shrink
     weights.scale[0] *= shrink
     if abs(weights.scale[0]) < 1e-3:
-        for block in range(np.int64(low) // FACTORS, -(-np.int64(high) // FACTORS)):
+        for block in range(np.int64(low) // UNIT_BLOCK, -(-np.int64(high) // UNIT_BLOCK)):
             for i in range(weights.W.shape[1]):
                 row = weights.W[block, i]
                 for j in range(len(row)):
@@ -92,8 +92,8 @@ def decay(weights, shrink, low, high):
 
 
 @kernel
-def apply_small(weights, steps, low, high):
-    """Take the steps of U, c and d, and clear them."""
+def apply_small_steps(weights, steps, low, high):
+    """Apply the steps of U, c and d, and clear them."""
     for y in range(len(steps.d)):
         weights.d[y] -= steps.d[y]
         steps.d[y] = 0
@@ -106,30 +106,30 @@ def apply_small(weights, steps, low, high):
 
 
 @kernel
-def apply_data(sets, batch, weights, steps, work, low, high):
-    """Take the steps of W that the vectors of a batch wish for."""
+def apply_data_steps(sets, batch, weights, steps, scratch, low, high):
+    """Apply the steps of W of the vectors of a mini-batch."""
     inverse_scale = weights.W.dtype.type(1) / weights.scale[0]
     row = ZERO
     for t in batch:
         if sets.stride == 0:
             size = sets.offsets[t + 1] - sets.offsets[t]
             at = sets.starts[sets.offsets[t]]
-            apply_dense(weights.W, inverse_scale, steps.coef, row, sets.values, at, size, low, high)
+            apply_dense_steps(weights.W, inverse_scale, steps.coef, row, sets.values, at, size, low, high)
             row += size
             continue
         for v in range(sets.offsets[t], sets.offsets[t + 1]):
             at = sets.starts[v]
             n = sets.starts[v + 1] - at
-            apply_vector(
-                weights.W, inverse_scale, steps.coef[row], sets.values, sets.cols, at, at, n, work.units, work.places,
-                low, high,
+            apply_vector_step(
+                weights.W, inverse_scale, steps.coef[row], sets.values, sets.cols, at, at, n,
+                scratch.units, scratch.indices, low, high,
             )  # fmt: skip
             row += 1
 
 
 @kernel
-def apply_model(sets, set_weights, batch, weights, rate, model, model_coef, work, bounds, every, now):
-    """Take the steps of W that the drawn vectors wish for, those of b for both, and look at the bounds again."""
+def apply_sample_steps(sets, set_weights, batch, weights, rate, samples, sample_coef, scratch, bounds, high, now):
+    """Apply the steps of W of the drawn vectors and those of b of all vectors, and measure the bounds again."""
     dtype = weights.W.dtype
     inverse_scale = dtype.type(1) / weights.scale[0]
     row = ZERO
@@ -138,19 +138,19 @@ def apply_model(sets, set_weights, batch, weights, rate, model, model_coef, work
         for v in range(sets.offsets[t], sets.offsets[t + 1]):
             at = sets.starts[v]
             n = sets.starts[v + 1] - at
-            move_bias(weights.b, b_rate, sets.values, sets.cols, at, at * sets.stride, n)
-            at = model.starts[row]
-            n = model.starts[row + 1] - at
-            move_bias(weights.b, -b_rate, model.values, model.cols, at, at, n)
-            apply_vector(
-                weights.W, inverse_scale, model_coef[row], model.values, model.cols, at, at, n, work.units, work.places,
-                NONE, every,
+            add_to_bias(weights.b, b_rate, sets.values, sets.cols, at, at * sets.stride, n)
+            at = samples.starts[row]
+            n = samples.starts[row + 1] - at
+            add_to_bias(weights.b, -b_rate, samples.values, samples.cols, at, at, n)
+            apply_vector_step(
+                weights.W, inverse_scale, sample_coef[row], samples.values, samples.cols, at, at, n,
+                scratch.units, scratch.indices, FIRST_UNIT, high,
             )  # fmt: skip
             row += 1
     if sets.stride == 0:
-        renew_bounds(weights, bounds, sets.cols, ZERO, len(weights.b), every, now)
+        measure_bounds(weights, bounds, sets.cols, ZERO, len(weights.b), high, now)
         return
     for t in batch:
         first, last = sets.starts[sets.offsets[t]], sets.starts[sets.offsets[t + 1]]
-        renew_bounds(weights, bounds, sets.cols, first, last - first, every, now)
-    renew_bounds(weights, bounds, model.cols, ZERO, model.starts[row], every, now)
+        measure_bounds(weights, bounds, sets.cols, first, last - first, high, now)
+    measure_bounds(weights, bounds, samples.cols, ZERO, samples.starts[row], high, now)
