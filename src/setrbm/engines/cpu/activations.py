@@ -1,7 +1,5 @@
 """Activations of the hidden units, ``a = c + W x``."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from setrbm.engines.cpu.compiling import kernel
@@ -10,19 +8,19 @@ from setrbm.engines.cpu.layout import LANE_SIZE, flat_index, left_in_block
 
 
 @kernel
-def activate(W, scale, c, values, cols, at_value, at_col, n, a, low, high):
+def activate(W, scale, c, values, cols, start, n, a, low, high):
     """Write a = c + W x for one sparse vector; the sums of up to four lanes stay in registers."""
     stride, j, last = W.shape[2], np.int64(low), np.int64(high)
     while j < last:
         at, left = flat_index(W, j), left_in_block(j, last)
         if left >= 4 * LANE_SIZE:
-            gather_4(W, at, stride, cols, at_col, values, at_value, n, scale, c, a, j)
+            gather_4(W, at, stride, cols, values, start, n, scale, c, a, j)
             j += 4 * LANE_SIZE
         elif left >= 2 * LANE_SIZE:
-            gather_2(W, at, stride, cols, at_col, values, at_value, n, scale, c, a, j)
+            gather_2(W, at, stride, cols, values, start, n, scale, c, a, j)
             j += 2 * LANE_SIZE
         else:
-            gather_1(W, at, stride, cols, at_col, values, at_value, n, scale, c, a, j)
+            gather_1(W, at, stride, cols, values, start, n, scale, c, a, j)
             j += LANE_SIZE
 
 
@@ -55,4 +53,4 @@ def activate_set(weights, sets, first, last, a, low, high):
     for v in range(first, last):
         at = sets.starts[v]
         n = sets.starts[v + 1] - at
-        activate(W, scale, c, sets.values, sets.cols, at, at, n, a[v - first], low, high)
+        activate(W, scale, c, sets.values, sets.cols, at, n, a[v - first], low, high)

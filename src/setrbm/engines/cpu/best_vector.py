@@ -1,7 +1,5 @@
 """Max-out classifiers: the vector with the highest response decides."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from setrbm.engines.cpu.compiling import kernel

@@ -1,7 +1,5 @@
 """Gibbs chains and contrastive divergence."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from setrbm.engines.cpu.compiling import kernel

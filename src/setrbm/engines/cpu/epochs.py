@@ -1,7 +1,5 @@
 """One pass over the sets: training, prediction."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from setrbm.engines.cpu.activations import activate_set

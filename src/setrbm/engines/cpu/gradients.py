@@ -1,7 +1,5 @@
 """The step of one set, discriminative and generative."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from setrbm.engines.cpu.compiling import kernel

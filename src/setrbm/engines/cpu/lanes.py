@@ -100,16 +100,15 @@ def make_gather(n_lanes: int) -> Any:
     """Make a function for n lanes of units: a = c + scale * sum of x_i W_i over the features of one vector."""
 
     @intrinsic
-    def sum_rows(context, W, at, stride, cols, at_col, values, at_value, n, scale, c, a, unit):
+    def sum_rows(context, W, at, stride, cols, values, start, n, scale, c, a, unit):
         def generate(context, builder, signature, args):
-            W, at, stride, cols, at_col, values, at_value, n, scale, c, a, unit = args
+            _, at, stride, _, _, start, n, scale, _, _, unit = args
             lanes = Lanes(context, builder, signature.args[0].dtype)
-            W, cols, values = (lanes.data(signature.args[i], args[i]) for i in (0, 3, 5))
-            c, a = (lanes.data(signature.args[i], args[i]) for i in (9, 10))
+            W, cols, values, c, a = (lanes.data(signature.args[i], args[i]) for i in (0, 3, 4, 8, 9))
             sums = lanes.zero_sums(n_lanes)
             with lanes.loop(n) as loop:
-                col = builder.sext(lanes.number(cols, builder.add(at_col, loop.index)), at.type)
-                x = lanes.broadcast(lanes.number(values, builder.add(at_value, loop.index)))
+                k = builder.add(start, loop.index)
+                col, x = builder.sext(lanes.number(cols, k), at.type), lanes.broadcast(lanes.number(values, k))
                 row = builder.add(at, builder.mul(col, stride))
                 for lane, total in enumerate(sums):
                     weights = lanes.load(lanes.pointer(W, row, lane))
@@ -118,7 +117,7 @@ def make_gather(n_lanes: int) -> Any:
             return context.get_dummy_value()
 
         i = types.int64
-        return types.void(W, i, i, cols, i, values, i, i, W.dtype, c, a, i), generate
+        return types.void(W, i, i, cols, values, i, i, W.dtype, c, a, i), generate
 
     return sum_rows
 
@@ -157,27 +156,27 @@ def make_scatter(n_lanes: int) -> Any:
     """Make a function for n of the listed lanes: W_i -= x_i coef for the features of one vector."""
 
     @intrinsic
-    def take_rows(context, W, stride, cols, at_col, values, at_value, n, factor, coef, units, indices, first):
+    def take_rows(context, W, stride, cols, values, start, n, factor, coef, units, indices, first):
         def generate(context, builder, signature, args):
-            _, stride, _, at_col, _, at_value, n, factor, _, _, _, first = args
+            _, stride, _, _, start, n, factor, _, _, _, first = args
             lanes = Lanes(context, builder, signature.args[0].dtype)
-            W, cols, values = (lanes.data(signature.args[i], args[i]) for i in (0, 2, 4))
-            coef, units, indices = (lanes.data(signature.args[i], args[i]) for i in (8, 9, 10))
+            W, cols, values = (lanes.data(signature.args[i], args[i]) for i in (0, 2, 3))
+            coef, units, indices = (lanes.data(signature.args[i], args[i]) for i in (7, 8, 9))
             listed = [builder.add(first, ir.Constant(first.type, i)) for i in range(n_lanes)]
             coefs = [lanes.load(lanes.pointer(coef, lanes.number(units, i))) for i in listed]
-            starts = [lanes.number(indices, i) for i in listed]
+            rows = [lanes.number(indices, i) for i in listed]
             with lanes.loop(n) as loop:
-                col = builder.sext(lanes.number(cols, builder.add(at_col, loop.index)), first.type)
-                value = lanes.number(values, builder.add(at_value, loop.index))
+                k = builder.add(start, loop.index)
+                col, value = builder.sext(lanes.number(cols, k), first.type), lanes.number(values, k)
                 x = lanes.broadcast(builder.fmul(factor, value, flags=["contract"]))
                 row = builder.mul(col, stride)
-                for start, one in zip(starts, coefs, strict=True):
-                    target = lanes.pointer(W, builder.add(start, row))
+                for lane, one in zip(rows, coefs, strict=True):
+                    target = lanes.pointer(W, builder.add(lane, row))
                     lanes.store(lanes.minus_product(lanes.load(target), x, one), target)
             return context.get_dummy_value()
 
         i = types.int64
-        return types.void(W, i, cols, i, values, i, i, W.dtype, coef, units, indices, i), generate
+        return types.void(W, i, cols, values, i, i, W.dtype, coef, units, indices, i), generate
 
     return take_rows
 

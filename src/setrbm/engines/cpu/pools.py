@@ -1,7 +1,5 @@
 """Pooled activations of a set, and their derivatives."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from setrbm.engines.cpu.compiling import kernel

@@ -1,7 +1,5 @@
 """The random numbers of ``setrbm.draws``."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from setrbm import draws

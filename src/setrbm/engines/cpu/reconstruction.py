@@ -4,8 +4,6 @@ Most binary inputs are rarely on. An upper bound of each probability, compared w
 rules out most of them without computing their drive, the input to the logistic function.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

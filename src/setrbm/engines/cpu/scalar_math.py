@@ -1,7 +1,5 @@
 """exp, log and the logistic function: vectorizable polynomials in float32, the library's functions in float64."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -12,24 +10,21 @@ from numba.extending import intrinsic, overload
 from setrbm.engines.cpu.compiling import kernel
 
 
-@intrinsic
-def float_of_bits(context, bits):
-    """Reinterpret the bits of an int32 as a float32."""
+def make_bitcast(source, target, llvm_type):
+    """Make a function that reinterprets the bits of one type as another."""
 
-    def generate(context, builder, signature, args):
-        return builder.bitcast(args[0], ir.FloatType())
+    @intrinsic
+    def bitcast(context, value):
+        def generate(context, builder, signature, args):
+            return builder.bitcast(args[0], llvm_type)
 
-    return types.float32(types.int32), generate
+        return target(source), generate
+
+    return bitcast
 
 
-@intrinsic
-def bits_of_float(context, number):
-    """Reinterpret the bits of a float32 as an int32."""
-
-    def generate(context, builder, signature, args):
-        return builder.bitcast(args[0], ir.IntType(32))
-
-    return types.int32(types.float32), generate
+float_of_bits = make_bitcast(types.int32, types.float32, ir.FloatType())
+bits_of_float = make_bitcast(types.float32, types.int32, ir.IntType(32))
 
 
 def exp_nonpositive(x):

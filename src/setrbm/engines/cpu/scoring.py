@@ -1,7 +1,5 @@
 """Logits and class probabilities, given the pools."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -88,16 +88,10 @@ def run_team(threads: ThreadPoolExecutor | None, work: Callable[[int], None], te
         return
     futures: list[Future[None]] = []
 
-    def guarded(me: int) -> None:
-        try:
-            work(me)
-        except BaseException:
-            release(team)
-            raise
-
     try:
         for me in range(1, len(team)):
-            futures.append(threads.submit(guarded, me))
+            futures.append(threads.submit(work, me))
+            futures[-1].add_done_callback(lambda future: release(team) if future.exception() else None)
         # The calling thread works too: the scheduler then gives the other threads cores of their own.
         work(0)
         for future in futures:
