@@ -283,6 +283,30 @@ def test_cpu_equals_reference_on_wide_sparse_sets_with_rare_inputs(constraint, b
         np.testing.assert_allclose(fast, slow, rtol=0, atol=1e-10)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("tight_bound", ["bias", "largest weight", "sum of positive weights"])
+def test_no_active_input_is_missed_where_the_bound_on_its_probability_is_tight(tight_bound, dtype):
+    n_hidden, n_features = 20, 1200
+    rng = np.random.default_rng(0)
+    params = random_params(rng, n_features, n_hidden, N_CLASSES, 0.5)
+    # Under "or", these biases turn units on or off for certain.
+    n_on = {"bias": 0, "largest weight": n_hidden // 2, "sum of positive weights": n_hidden}[tight_bound]
+    params.c[:] = np.where(np.arange(n_hidden) < n_on, 30.0, -30.0)
+    if tight_bound == "largest weight":
+        params.W[:] = rng.uniform(0.0, 0.1, n_features)
+    elif tight_bound == "sum of positive weights":
+        params.W[:] = rng.uniform(0.0, 0.1, (n_hidden, n_features))
+    # exp is bounded by its chords between powers of two: at 2^-6 the bound exceeds the probability by 2^-6 of it.
+    params.b[:] = -6.0 * np.log(2.0) - params.W[:n_on].sum(axis=0)
+    models, sets = [Model(params, 5, 0.1, 0.3)], wide_sets(0)
+    slow, fast = (
+        train(engine, Spec("or", "hard", generative=True, batch_size=N_SETS, dtype=kind), models, sets, n_epochs=1)
+        for engine, kind in (("reference", "float64"), ("cpu", dtype))
+    )
+    for a, b in zip(slow, fast, strict=True):
+        np.testing.assert_allclose(b, a, rtol=0, atol=1e-10 if dtype == "float64" else 1e-4)
+
+
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 def test_cpu_breaks_ties_between_different_vectors_as_the_reference_does(constraint):
     params = random_params(np.random.default_rng(0), N_FEATURES, N_HIDDEN, N_CLASSES)
