@@ -32,7 +32,7 @@ ROOMS = [
 ]
 LEVEL = {name: level for level, room in enumerate(ROOMS) for name in room}
 ONLY_IN = {
-    "numba": {"engines/kernels.py"},
+    "numba": {"engines/cpu"},
     "torch": {"engines/gpu", "evaluation/peers.py"},
     "triton": {"engines/gpu"},
 }

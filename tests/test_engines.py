@@ -1,14 +1,21 @@
+import os
+import shutil
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
 from joblib import cpu_count
 from scipy import sparse
 
+import setrbm
 from brute import CONSTRAINTS, POOLINGS, random_params
 from setrbm import Bags, draws
-from setrbm.engines import cpu, get_engine, kernels
-from setrbm.engines.cpu import WORTH_A_THREAD
+from setrbm.engines import get_engine
+from setrbm.engines.cpu import compiling, memory, random_numbers, scalar_math, teams
+from setrbm.engines.cpu.session import MIN_WORK_PER_THREAD
 from setrbm.engines.protocol import LabelledSets, Model, Spec
 
 N_SETS, N_FEATURES, N_HIDDEN, N_CLASSES = 12, 7, 5, 3
@@ -189,9 +196,9 @@ def test_activations_of_ten_thousand_give_no_nan_and_no_overflow(constraint, poo
 def test_the_kernels_draw_the_same_numbers_as_draws():
     set_key = draws.keys(3, 4, 5)[0]
     for vector in (0, 7):
-        key = kernels.vector_key(set_key, 2, draws.INPUT, vector)
+        key = random_numbers.vector_key(set_key, 2, draws.INPUT, vector)
         expected = draws.uniform(draws.keys(3, 4, 5, 2, draws.INPUT, vector), 1000)[0]
-        assert [kernels.uniform(key, unit) for unit in range(1000)] == expected.tolist()
+        assert [random_numbers.uniform(key, unit) for unit in range(1000)] == expected.tolist()
 
 
 def test_strong_decay_folds_its_scale_without_changing_the_model():
@@ -213,8 +220,8 @@ def test_exp_and_log_keep_their_stated_error(dtype):
     @numba.njit
     def both(x, exps, logs):
         for i in range(len(x)):
-            exps[i] = kernels.exp_down(-x[i])
-            logs[i] = kernels.log_up(x[i])
+            exps[i] = scalar_math.exp_nonpositive(-x[i])
+            logs[i] = scalar_math.log_positive(x[i])
 
     edges = np.array([0.0, 1e-8, 1e-4, 0.5, np.log(2) / 2, np.log(2), 1.0, 20.0, 86.9])
     x = np.concatenate([edges, np.linspace(0, 87, 200_001)[1:], np.logspace(-37, 37, 100_001)]).astype(dtype)
@@ -249,16 +256,9 @@ def test_any_number_of_hidden_units_gives_the_reference_s_free_energies(n_hidden
             np.testing.assert_allclose(b, a, rtol=tolerance, atol=tolerance)
 
 
-def test_without_a_folder_for_its_cache_a_kernel_is_compiled_all_the_same(monkeypatch):
-    compile_it = kernels.numba.njit
-
-    def njit(*args, cache=False, **options):
-        if cache:
-            raise RuntimeError("cannot cache function: no locator available")
-        return compile_it(*args, **options)
-
-    monkeypatch.setattr(kernels.numba, "njit", njit)
-    assert kernels.kernel(lambda x: x + 1)(1) == 2
+def test_kernels_compile_without_a_writable_cache_folder(monkeypatch):
+    monkeypatch.setattr(compiling.KernelCache._impl_class, "_locator_classes", [])
+    assert compiling.kernel(lambda x: x + 1)(1) == 2
 
 
 def wide_sets(seed):
@@ -281,6 +281,30 @@ def test_cpu_equals_reference_on_wide_sparse_sets_with_rare_inputs(constraint, b
     models, sets = [Model(params, 5, 0.1, 0.3, 0.01)], wide_sets(0)
     for slow, fast in zip(train("reference", spec, models, sets), train("cpu", spec, models, sets), strict=True):
         np.testing.assert_allclose(fast, slow, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("tight_bound", ["bias", "largest weight", "sum of positive weights"])
+def test_no_active_input_is_missed_where_the_bound_on_its_probability_is_tight(tight_bound, dtype):
+    n_hidden, n_features = 20, 1200
+    rng = np.random.default_rng(0)
+    params = random_params(rng, n_features, n_hidden, N_CLASSES, 0.5)
+    # Under "or", these biases turn units on or off for certain.
+    n_on = {"bias": 0, "largest weight": n_hidden // 2, "sum of positive weights": n_hidden}[tight_bound]
+    params.c[:] = np.where(np.arange(n_hidden) < n_on, 30.0, -30.0)
+    if tight_bound == "largest weight":
+        params.W[:] = rng.uniform(0.0, 0.1, n_features)
+    elif tight_bound == "sum of positive weights":
+        params.W[:] = rng.uniform(0.0, 0.1, (n_hidden, n_features))
+    # exp is bounded by its chords between powers of two: at 2^-6 the bound exceeds the probability by 2^-6 of it.
+    params.b[:] = -6.0 * np.log(2.0) - params.W[:n_on].sum(axis=0)
+    models, sets = [Model(params, 5, 0.1, 0.3)], wide_sets(0)
+    slow, fast = (
+        train(engine, Spec("or", "hard", generative=True, batch_size=N_SETS, dtype=kind), models, sets, n_epochs=1)
+        for engine, kind in (("reference", "float64"), ("cpu", dtype))
+    )
+    for a, b in zip(slow, fast, strict=True):
+        np.testing.assert_allclose(b, a, rtol=0, atol=1e-10 if dtype == "float64" else 1e-4)
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
@@ -317,7 +341,7 @@ def test_forward_shared_out_between_threads_is_the_same_to_the_bit(is_sparse):
     X = rng.random((3 * n_sets, 60)) * (rng.random((3 * n_sets, 60)) < 0.5)
     bags = Bags(sparse.csr_array(X) if is_sparse else X, np.arange(n_sets + 1) * 3)
     # Enough work for every thread to get a part of its own.
-    assert bags.X.size * 120 > 4 * WORTH_A_THREAD or is_sparse
+    assert bags.X.size * 120 > 4 * MIN_WORK_PER_THREAD or is_sparse
     one, three = (get_engine("cpu").forward(params, bags, Spec("or", "soft"), n_jobs) for n_jobs in (1, 3))
     for a, b in zip(one, three, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -377,7 +401,7 @@ def test_a_model_trained_by_several_threads_together_is_the_same_to_the_bit(is_s
     results = []
     for n_jobs in (1, 2, 3):
         session, placed = engine.begin(spec, [model], n_jobs), [engine.place(sets, spec)]
-        assert session._threads_worth(placed[0], np.arange(n_sets)) == min(n_jobs, cpu_count())
+        assert session._n_threads(placed[0], np.arange(n_sets)) == min(n_jobs, cpu_count())
         losses = [session.run(placed, [draws.order(5, epoch, np.arange(n_sets))], epoch) for epoch in range(3)]
         results.append([*losses, *session.params(remembered=False)[0].arrays()])
     for other in results[1:]:
@@ -386,22 +410,22 @@ def test_a_model_trained_by_several_threads_together_is_the_same_to_the_bit(is_s
 
 
 def test_threads_that_train_together_are_not_kept_waiting_for_one_that_failed():
-    weights = cpu.kernel_weights(random_params(np.random.default_rng(0), 3, 130, 2), "float64")
-    teams = cpu.new_teams(weights, 130, 3)
-    assert [(int(team.low), int(team.high)) for team in teams] == [(0, 64), (64, 128), (128, 136)]
+    weights = memory.kernel_weights(random_params(np.random.default_rng(0), 3, 130, 2), "float64")
+    team = teams.new_team(weights, 130, 3)
+    assert [(int(member.low), int(member.high)) for member in team] == [(0, 64), (64, 128), (128, 136)]
 
     def work(me):
         if me == 1:
             raise MemoryError("no room")
-        kernels.meet(teams[me], 1)
+        teams.wait_for_team(team[me], 1)
 
     with ThreadPoolExecutor(2) as threads, pytest.raises(MemoryError, match="no room"):
-        cpu.together(threads, work, teams)
+        teams.run_team(threads, work, team)
 
 
 def test_helpers_are_not_kept_waiting_when_the_next_cannot_be_started():
-    weights = cpu.kernel_weights(random_params(np.random.default_rng(0), 3, 130, 2), "float64")
-    teams = cpu.new_teams(weights, 130, 3)
+    weights = memory.kernel_weights(random_params(np.random.default_rng(0), 3, 130, 2), "float64")
+    team = teams.new_team(weights, 130, 3)
 
     class Unwilling(ThreadPoolExecutor):
         def submit(self, *args):
@@ -410,7 +434,7 @@ def test_helpers_are_not_kept_waiting_when_the_next_cannot_be_started():
             return super().submit(*args)
 
     with Unwilling(2) as threads, pytest.raises(RuntimeError, match="can't start"):
-        cpu.together(threads, lambda me: kernels.meet(teams[me], 1), teams)
+        teams.run_team(threads, lambda me: teams.wait_for_team(team[me], 1), team)
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
@@ -420,7 +444,7 @@ def test_persistent_chains_refuse_sets_of_other_sizes(constraint):
     sets = make_sets(0)
     session.run([engine.place(sets, spec)], [np.arange(N_SETS)], 0)
     other = LabelledSets(make_sets(1).bags, sets.y, sets.weight)
-    with pytest.raises(ValueError, match="must bring the same sets. Got sets of other sizes"):
+    with pytest.raises(ValueError, match="every pass must use the same sets. Got sets of other sizes"):
         session.run([engine.place(other, spec)], [np.arange(N_SETS)], 1)
 
 
@@ -448,6 +472,43 @@ def test_scratch_space_is_kept_from_epoch_to_epoch():
     rooms = set()
     for epoch in range(3):
         session.run([placed], [draws.order(1, epoch, np.arange(N_SETS))], epoch)
-        rooms.add(session.rooms.room.a.ctypes.data)
+        rooms.add(session.buffers.buffers.a.ctypes.data)
     assert len(rooms) == 1
-    assert len(session.rooms.room.a) == sets.bags.sizes.max()
+    assert len(session.buffers.buffers.a) == sets.bags.sizes.max()
+
+
+USE_KERNELS = """
+import sys
+from setrbm import draws
+from setrbm.engines.cpu import layout, random_numbers
+key = draws.keys(3)
+drawn = [random_numbers.uniform(key[0], unit) for unit in range(5)]
+record = getattr(layout, sys.argv[1])(False, False, False, False, 1, False, 13)
+kernels = random_numbers.uniform, layout.padded_hidden
+print(drawn == draws.uniform(key, 5)[0].tolist(), layout.padded_hidden(record))
+print(*(sum(kernel.stats.cache_hits.values()) for kernel in kernels))
+"""
+
+
+def test_a_change_in_any_compiled_file_recompiles_all_kernels(tmp_path):
+    package = shutil.copytree(Path(setrbm.__file__).parent, tmp_path / "setrbm", ignore=shutil.ignore_patterns("*.nb?"))
+    environment = os.environ | {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def run(record="KernelSpec"):
+        command = [sys.executable, "-c", USE_KERNELS, record]
+        done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+        return done.stdout.split(), sorted(file.name for file in (tmp_path / "cache").rglob("*"))
+
+    def replace(path, old, new):
+        path.write_text(path.read_text().replace(old, new))
+
+    results, cached = run()
+    assert results == ["True", "16", "0", "0"]
+    assert len(cached) > 4
+    # New code must replace old code in the cache.
+    assert run() == (["True", "16", "1", "1"], cached)
+    replace(package / "draws.py", "0x7FEB352D", "0x7FEB352F")
+    assert run() == (["True", "16", "0", "0"], cached)
+    for path in (package / "engines" / "cpu").glob("*.py"):
+        replace(path, "KernelSpec", "RenamedSpec")
+    assert run("RenamedSpec") == (["True", "16", "0", "0"], cached)

@@ -1,4 +1,4 @@
-"""Learning works: on Musk1, ten folds, five times, every choice made on a held-out part of the training folds."""
+"""Learning works: five times ten folds of Musk1, with every choice made on a held-out part of the training folds."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,8 @@ from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
 from setrbm import Bags, ClassSetRBMCV
 from setrbm.datasets import load_musk1
 
-RATES = (0.03, 0.1)
+# From the grids of the hybrid systems in Table 1.
+LEARNING_RATES, GENERATIVE_LEARNING_RATE = (0.03, 0.1), 0.001
 
 
 def accuracy(constraint, pooling, objective):
@@ -18,8 +19,8 @@ def accuracy(constraint, pooling, objective):
         constraint=constraint,
         pooling=pooling,
         objective=objective,
-        learning_rate=RATES,
-        generative_learning_rate=0.0003,
+        learning_rate=LEARNING_RATES,
+        generative_learning_rate=GENERATIVE_LEARNING_RATE,
         init_scale=0.3,
         max_epochs=100,
         n_fits=1,
@@ -32,10 +33,10 @@ def accuracy(constraint, pooling, objective):
 
 @pytest.mark.parametrize("pooling", ["hard", "soft"])
 @pytest.mark.parametrize("constraint", ["xor", "or"])
-def test_each_hybrid_is_within_two_points_of_its_discriminative_twin(constraint, pooling):
-    plain = accuracy(constraint, pooling, "discriminative")
+def test_hybrid_learning_is_at_most_two_points_worse_than_discriminative_learning(constraint, pooling):
+    discriminative = accuracy(constraint, pooling, "discriminative")
     hybrid = accuracy(constraint, pooling, "hybrid")
-    assert hybrid > plain - 2.0
+    assert hybrid > discriminative - 2.0
     if (constraint, pooling) == ("xor", "hard"):
-        # The paper: 83.9.
-        assert plain >= 84.0
+        # The paper reports 83.9.
+        assert discriminative >= 84.0
