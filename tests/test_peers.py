@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from setrbm import Bags
+from setrbm.evaluation import peers
 from setrbm.evaluation.peers import GatedAttention, pooled_svm
 
 
@@ -61,3 +62,41 @@ def test_gated_attention_leaves_torch_as_it_was_and_says_that_it_diverged():
 def test_gated_attention_refuses_more_than_two_classes():
     with pytest.raises(ValueError, match="must have two classes. Got 3"):
         GatedAttention().fit(easy()[0], np.arange(40) % 3)
+
+
+@pytest.fixture
+def scripted(monkeypatch):
+    """Make the held-out losses of each rate a function of the epoch, and record which rates are trained when."""
+    pytest.importorskip("torchmil")
+    trained = []
+
+    def train(losses, max_epochs):
+        def learn(self, sets, codes, order):
+            trained.append(self.rate)
+            self.network.rate, self.network.epoch = self.rate, getattr(self.network, "epoch", 0) + 1
+
+        monkeypatch.setattr(peers._Training, "learn", learn)
+        monkeypatch.setattr(GatedAttention, "_loss", lambda self, net, *_: losses[net.rate][net.epoch - 1])
+        return GatedAttention(5, learning_rate=tuple(losses), max_epochs=max_epochs, random_state=0).fit(*easy())
+
+    return train, trained
+
+
+def test_gated_attention_takes_the_rate_with_the_lowest_late_loss(scripted):
+    """Two rates are left after both rungs; they cross afterwards, and the last tenth decides."""
+    train, _ = scripted
+    early = {0.1: 0.2, 0.2: 0.3, 0.3: 0.8, 0.4: 0.9, 0.5: 1.0}
+    late = {0.1: 0.7, 0.2: 0.4, 0.3: 0.1, 0.4: 0.1, 0.5: 0.1}
+    model = train({rate: [early[rate]] * 36 + [late[rate]] * 4 for rate in early}, max_epochs=40)
+    assert model.learning_rate_ == 0.2
+    assert model.best_score_ == pytest.approx(0.4)
+
+
+def test_gated_attention_drops_the_worse_half_after_an_eighth_and_a_quarter(scripted):
+    train, trained = scripted
+    model = train({rate: [rate] * 40 for rate in (0.4, 0.3, 0.2, 0.1)}, max_epochs=40)
+    # The last 40 epochs train the chosen rate on all sets.
+    choosing, refit = trained[:-40], trained[-40:]
+    assert {rate: choosing.count(rate) for rate in sorted(set(choosing))} == {0.1: 40, 0.2: 10, 0.3: 5, 0.4: 5}
+    assert refit == [0.1] * 40
+    assert model.learning_rate_ == 0.1

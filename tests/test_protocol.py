@@ -11,6 +11,7 @@ from setrbm.engines.cpu import CpuSession
 from setrbm.engines.protocol import DeviceMemoryWarning
 from setrbm.estimators import SetSVCCV, choosing
 from setrbm.evaluation.protocol import (
+    Split,
     Trial,
     chosen_settings,
     fit_and_judge,
@@ -311,3 +312,34 @@ def test_a_system_that_cannot_predict_one_fold_loses_only_that(monkeypatch):
     monkeypatch.setattr(Trial, "judge", judged)
     done = fit_and_judge_side_by_side(trial(bags, y), models, splits)
     assert [isinstance(one, ValueError) for one in done] == [False, False, True, False, False]
+
+
+class Fixed(ClassifierMixin, BaseEstimator):
+    """Predicts given probabilities of the classes "a" and "b", whatever the sets are."""
+
+    def __init__(self, p=()):
+        self.p = p
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        p = np.asarray(self.p)
+        return np.column_stack([1.0 - p, p])
+
+    def predict(self, X):
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+def test_log_loss_is_the_mean_of_minus_log_p_of_the_true_class():
+    bags, y = sets(n_sets=6)
+    labels = np.array(["b", "a"])[y]
+    split = Split(0, 0, np.arange(2), np.arange(2, 6))
+    p_of_b = np.array([0.9, 0.2, 1e-6, 0.5])
+    # The true classes are b, a, b, a: the third prediction is wrong and almost certain.
+    expected = -np.log([0.9, 1.0 - 0.2, 1e-6, 1.0 - 0.5]).mean()
+    assert fit_and_judge(trial(bags, labels), Fixed(p_of_b), split).log_loss == pytest.approx(expected, abs=1e-6)
+    certain = fit_and_judge(trial(bags, labels), Fixed([1.0, 0.0, 0.0, 0.0]), split).log_loss
+    assert certain == pytest.approx(-np.log(1e-15) / 4, abs=1e-6)
+    assert np.isnan(fit_and_judge(trial(bags, y), Memory(), split).log_loss)

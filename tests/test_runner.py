@@ -409,3 +409,10 @@ def test_workers_that_are_killed_again_fail_and_the_rest_goes_on(tmp_path):
     assert len(outcome.failures) == 5
     assert "a worker process was killed, perhaps for want of memory: try fewer --jobs" in outcome.failures[0].message
     assert [row.system for row in results.read(path)] == ["Mean"] * 5
+
+
+def test_our_row_is_run_with_the_defaults_of_the_estimator():
+    made = find_system("ClassSetRBMCV").make(3, False, "cpu", 1)
+    assert made.get_params() == ClassSetRBMCV(engine="cpu", n_jobs=1, random_state=3).get_params()
+    quick = find_system("ClassSetRBMCV").make(3, True, "cpu", 1).get_params()
+    assert quick["max_epochs"] < max(np.ravel(made.max_epochs))
