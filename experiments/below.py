@@ -21,8 +21,8 @@ from recipe import Part, splits
 
 from setrbm import Bags
 from setrbm.datasets import load_benchmark
-from setrbm.evaluation.protocol import quiet
-from setrbm.evaluation.systems import RATES, SYSTEMS
+from setrbm.evaluation.trials import quiet_but_for_interrupts
+from setrbm.reproduction.systems import RATES, ROWS
 
 LOG = Path(__file__).parents[1] / "results" / "below.csv"
 DATASET, ROW = "tiger", "ClassSetRBM OR Hybrid"
@@ -39,8 +39,8 @@ TRIED: dict[str, dict[str, Any]] = {
 
 def accuracy(settings: dict[str, Any], bags: Bags, y: np.ndarray, seed: int, split: Part) -> float:
     """Return the share of the held-out sets of a split that a row with these settings gets right, in per cent."""
-    estimator = SYSTEMS[ROW].make(seed, False, "cpu", 1).set_params(**settings)
-    with quiet():
+    estimator = ROWS[ROW].make(seed, False, "cpu", 1).set_params(**settings)
+    with quiet_but_for_interrupts():
         estimator.fit(bags[split.train], y[split.train])
     return 100 * float(np.mean(estimator.predict(bags[split.test]) == y[split.test]))
 

@@ -29,8 +29,8 @@ from sklearn.preprocessing import StandardScaler
 from setrbm import Bags, draws
 from setrbm.datasets import load_benchmark
 from setrbm.engines.protocol import LabelledSets, Model, Spec
-from setrbm.evaluation.paper import DATASETS
-from setrbm.evaluation.protocol import repeated_folds
+from setrbm.evaluation.splits import repeated_folds
+from setrbm.reproduction.paper import DATASETS
 from setrbm.scaling import Scaling
 from setrbm.training import initial_params
 

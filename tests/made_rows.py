@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from setrbm.evaluation.paper import DATASETS
 from setrbm.evaluation.results import Fold
+from setrbm.reproduction.paper import DATASETS
 
 REPEATS, FOLDS, N_TEST = 2, 5, 20
 

@@ -28,6 +28,7 @@ ROOMS = [
     ["estimators"],
     ["datasets"],
     ["evaluation"],
+    ["reproduction"],
     ["cli", "__main__"],
 ]
 LEVEL = {name: level for level, room in enumerate(ROOMS) for name in room}

@@ -679,13 +679,16 @@ def test_what_is_missing_is_told_before_any_work(tmp_path, monkeypatch):
     assert "--fetch fox --from FOLDER_OR_ADDRESS" in result.stderr
     assert "Or do without: -d musk1." in result.stderr
     monkeypatch.setattr(
-        "setrbm.evaluation.systems.find_spec",
+        "setrbm.evaluation.plans.find_spec",
         lambda name: None if name == "torchmil" else importlib.util.find_spec(name),
     )
     result = reproduce(out, "-m", "Gated attention")
     assert result.exit_code == 2
     assert "Gated attention needs torch and torchmil: pip install 'setrbm[peers]'." in result.stderr
-    monkeypatch.setattr("setrbm.evaluation.systems.ALL", ("SVM-max", "Gated attention"))
+    from setrbm.reproduction.systems import ROWS
+
+    two = {name: ROWS[name] for name in ("SVM-max", "Gated attention")}
+    monkeypatch.setattr("setrbm.reproduction.systems.ROWS", two)
     result = reproduce(out)
     assert result.exit_code == 0, result.stderr
     assert "Left out: Gated attention needs torch and torchmil" in result.stderr

@@ -13,7 +13,7 @@ import pytest
 import setrbm
 import setrbm.datasets
 import setrbm.estimators
-from setrbm.evaluation import effects, report
+from setrbm.reproduction import effects, report
 
 ROOT = Path(__file__).parents[1]
 SOURCE = Path(setrbm.__file__).parent

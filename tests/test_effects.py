@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from made_rows import row
-from setrbm.evaluation.effects import BASE, EFFECTS, TITLES, curves, name_of, systems
+from setrbm.reproduction.effects import BASE, EFFECTS, TITLES, curves, name_of, systems
 
 
 def test_every_value_is_a_system_and_the_base_is_made_once():

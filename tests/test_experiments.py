@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from setrbm.evaluation.protocol import repeated_folds
-from setrbm.evaluation.systems import SYSTEMS
+from setrbm.evaluation.splits import repeated_folds
+from setrbm.reproduction.systems import ROWS
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 if not EXPERIMENTS.exists():
@@ -82,9 +82,9 @@ def test_fits_are_averaged_before_they_are_judged(recipe):
 def test_what_was_tried_below_is_the_row_with_other_choices(monkeypatch):
     monkeypatch.syspath_prepend(str(EXPERIMENTS))
     below = importlib.import_module("below")
-    made = SYSTEMS[below.ROW].make(0, False, "cpu", 1).get_params()
+    made = ROWS[below.ROW].make(0, False, "cpu", 1).get_params()
     for tried, settings in below.TRIED.items():
-        changed = SYSTEMS[below.ROW].make(0, False, "cpu", 1).set_params(**settings).get_params()
+        changed = ROWS[below.ROW].make(0, False, "cpu", 1).set_params(**settings).get_params()
         assert {name for name in made if made[name] != changed[name]} == set(settings), tried
     logged = (EXPERIMENTS.parent / "results" / "below.csv").read_text(encoding="utf-8")
     assert all(f",{tried}," in logged or f',"{tried}",' in logged for tried in below.TRIED)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from setrbm.evaluation.paper import DATASETS, REPEATS, SYSTEMS, TABLE_1
+from setrbm.reproduction.paper import DATASETS, PAPER_SYSTEMS, REPEATS, TABLE_1
 
 FILE = Path(__file__).parents[2] / "shared" / "paper" / "tables.csv"
 N_SETS = {"musk1": 92, "musk2": 102, "elephant": 200, "fox": 200, "tiger": 200}
@@ -16,17 +16,17 @@ def test_the_figures_are_those_of_the_tables_beside_the_checkout():
     with FILE.open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["table"] == "mil"]
     assert {(row["model"], row["dataset"]): float(row["accuracy"]) for row in rows} == TABLE_1
-    assert list(SYSTEMS) == list(dict.fromkeys(row["model"] for row in rows))
+    assert list(PAPER_SYSTEMS) == list(dict.fromkeys(row["model"] for row in rows))
 
 
 def test_every_system_has_a_figure_for_every_data_set():
-    assert len(SYSTEMS) == 15 and len(DATASETS) == 5
-    assert set(TABLE_1) == {(system, dataset) for system in SYSTEMS for dataset in DATASETS}
+    assert len(PAPER_SYSTEMS) == 15 and len(DATASETS) == 5
+    assert set(TABLE_1) == {(system, dataset) for system in PAPER_SYSTEMS for dataset in DATASETS}
 
 
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_every_figure_is_a_whole_number_of_right_sets(dataset):
     n = REPEATS * N_SETS[dataset]
-    for system in SYSTEMS:
+    for system in PAPER_SYSTEMS:
         figure = TABLE_1[system, dataset]
         assert round(100 * round(figure * n / 100) / n, 2) == pytest.approx(figure, abs=1e-9)

@@ -8,13 +8,13 @@ import pytest
 
 from made_rows import FOLDS, REPEATS, everywhere
 from setrbm.evaluation.plots import (
-    draw_accuracies,
     draw_critical_difference,
     draw_setting,
     line_style,
     log_places,
 )
-from setrbm.evaluation.tables import Table1
+from setrbm.reproduction.table_plots import draw_accuracies
+from setrbm.reproduction.tables import Table1
 
 TABLE = Table1(everywhere({"SVM-max": 14, "MLP-maxOut": 13, "Ours": 12})[:-1], REPEATS, FOLDS)
 CURVE = {0.0: (0.5, 80.0), 0.001: (0.4, 82.0), 0.01: (0.6, 79.0)}
@@ -54,7 +54,7 @@ def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
 
 
 def test_importing_the_pictures_does_not_load_matplotlib():
-    code = "import sys; import setrbm.evaluation.report; print('matplotlib' in sys.modules)"
+    code = "import sys; import setrbm.reproduction.report; print('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "False\n"
 
 

@@ -6,8 +6,8 @@ from html.parser import HTMLParser
 import pytest
 
 from made_rows import FOLDS, REPEATS, cell, everywhere
-from setrbm.evaluation.paper import SYSTEMS
-from setrbm.evaluation.rendering import (
+from setrbm.reproduction.paper import PAPER_SYSTEMS
+from setrbm.reproduction.rendering import (
     as_html,
     as_latex,
     as_markdown,
@@ -17,7 +17,7 @@ from setrbm.evaluation.rendering import (
     p_value,
     signed,
 )
-from setrbm.evaluation.tables import Table1
+from setrbm.reproduction.tables import Table1
 
 ODD = "R&D_<b>*|{50%}"
 BEST, NEAR, WORSE = "ClassSetRBM XOR*", "SVM-max", ODD
@@ -83,7 +83,7 @@ def test_markdown_shows_missing_and_incomplete_cells(table):
 def test_every_row_of_markdown_has_every_column(table):
     rows = markdown_rows(as_markdown(table))
     assert {len(row) for row in rows.values()} == {6}
-    assert len(rows) == len(SYSTEMS) + 1 + 2
+    assert len(rows) == len(PAPER_SYSTEMS) + 1 + 2
 
 
 def test_markdown_names_are_escaped():

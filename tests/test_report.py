@@ -10,10 +10,10 @@ import pytest
 
 from made_rows import FOLDS, REPEATS, cell, everywhere, row
 from setrbm.evaluation import results
-from setrbm.evaluation.rendering import as_html, as_latex, interval
-from setrbm.evaluation.report import ACCURACIES, RANKS, duration, report_text, write_report
 from setrbm.evaluation.statistics import critical_difference
-from setrbm.evaluation.tables import Table1
+from setrbm.reproduction.rendering import as_html, as_latex, interval
+from setrbm.reproduction.report import ACCURACIES, RANKS, duration, report_text, write_report
+from setrbm.reproduction.tables import Table1
 
 RUN = {
     "command": "setrbm reproduce --engine cpu",
@@ -92,7 +92,7 @@ def test_a_page_of_a_quick_run_says_so_first(tmp_path):
 
 
 def test_a_page_without_matplotlib_says_what_is_missing(tmp_path, monkeypatch):
-    monkeypatch.setattr("setrbm.evaluation.report.find_spec", lambda name: None)
+    monkeypatch.setattr("setrbm.reproduction.report.find_spec", lambda name: None)
     page = write_report(ROWS, [], tmp_path, repeats=REPEATS, folds=FOLDS).read_text(encoding="utf-8")
     assert page.count("*A picture is missing here: matplotlib was not installed.*") == 2
     assert not (tmp_path / "images").exists()

@@ -14,7 +14,7 @@ from setrbm.evaluation.statistics import (
     not_separated,
     one_sample_interval,
     paired_t_test,
-    summarise,
+    summarize,
 )
 
 
@@ -36,7 +36,7 @@ A, B = folds([11, 22, 33, 44], 2), folds([10, 20, 30, 40], 2)
 
 
 def test_the_spreads_are_those_of_folds_and_of_repetitions():
-    summary = summarise(folds([0.8, 0.9, 0.7, 0.8], 2))
+    summary = summarize(folds([0.8, 0.9, 0.7, 0.8], 2))
     # The mean is 3.2 / 4; deviations 0, 0.1, -0.1, 0; the means of the repetitions are 0.85 and 0.75.
     assert summary.mean == pytest.approx(0.8)
     assert summary.fold_spread == pytest.approx(math.sqrt((0.01 + 0.01) / 3))
@@ -45,14 +45,14 @@ def test_the_spreads_are_those_of_folds_and_of_repetitions():
 
 
 def test_one_repetition_has_no_spread_of_repetitions():
-    assert math.isnan(summarise(folds([0.8, 0.9], 2)).repeat_spread)
-    assert math.isnan(summarise({(0, 0): 0.5}).fold_spread)
+    assert math.isnan(summarize(folds([0.8, 0.9], 2)).repeat_spread)
+    assert math.isnan(summarize({(0, 0): 0.5}).fold_spread)
 
 
 def test_the_order_in_which_folds_came_changes_nothing():
     a, b = drawn(0)
     turned = dict(reversed(a.items()))
-    assert summarise(turned) == summarise(a)
+    assert summarize(turned) == summarize(a)
     assert corrected_t_test(turned, b) == corrected_t_test(a, b)
 
 
@@ -158,7 +158,7 @@ def test_too_few_folds_are_refused():
     with pytest.raises(ValueError, match="There must be at least 2 folds. Got 1"):
         one_sample_interval({(0, 0): 1.0}, 0.5)
     with pytest.raises(ValueError, match="There must be at least 1 folds. Got 0"):
-        summarise({})
+        summarize({})
 
 
 def test_repetitions_of_unequal_folds_need_a_ratio():
@@ -170,7 +170,7 @@ def test_repetitions_of_unequal_folds_need_a_ratio():
 
 def test_scores_that_are_not_finite_are_refused():
     with pytest.raises(ValueError, match=r"Got 1 of 4 that are not, the first at \(repeat, fold\) \(1, 0\)"):
-        summarise({**A, (1, 0): math.nan})
+        summarize({**A, (1, 0): math.nan})
 
 
 def test_a_negative_ratio_is_refused():

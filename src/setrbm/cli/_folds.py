@@ -40,7 +40,7 @@ def cross_validate(
     import numpy as np
     from sklearn.base import clone
 
-    from setrbm.evaluation.protocol import repeated_folds
+    from setrbm.evaluation.splits import repeated_folds
 
     classes, codes = np.unique(y, return_inverse=True)
     _check_folds(classes, np.bincount(codes), folds)

@@ -18,10 +18,10 @@ from setrbm.cli._output import count, show_table
 from setrbm.cli._progress import Bar
 
 if TYPE_CHECKING:
-    from setrbm.evaluation.runner import Failure, Outcome, Plan, Progress
+    from setrbm.evaluation.plans import Plan, System
+    from setrbm.evaluation.runner import Failure, RunProgress, RunSummary
     from setrbm.evaluation.runs import Kind
-    from setrbm.evaluation.systems import System
-    from setrbm.evaluation.tables import Table1
+    from setrbm.reproduction.tables import Table1
 
 # What each holds beside the results is the record of its runs; remarks are said of single cells of the table.
 REMARKS = "table1-remarks.json"
@@ -133,16 +133,16 @@ def _plan(
     from joblib import cpu_count
 
     from setrbm.datasets.benchmarks import find_benchmark, load_benchmark
-    from setrbm.evaluation import effects
-    from setrbm.evaluation.paper import DATASETS
-    from setrbm.evaluation.runner import Plan
-    from setrbm.evaluation.systems import ALL, SYSTEMS, find_system
+    from setrbm.evaluation.plans import Plan
+    from setrbm.reproduction import effects
+    from setrbm.reproduction.paper import DATASETS
+    from setrbm.reproduction.systems import ROWS, find_system
 
     if what is What.EFFECTS and (models or engine == EngineChoice.GPU):
         raise Refused("effects takes neither --models nor --engine gpu: its models are few, and fixed.")
     try:
         # Whoever names a row twice wants it once.
-        chosen = {system.name: system for system in map(find_system, models or ALL)}
+        chosen = {system.name: system for system in map(find_system, models or ROWS)}
         systems = effects.systems() if what is What.EFFECTS else list(chosen.values())
         wanted = datasets or (QUICK_DATASETS if quick else DATASETS)
         names = list(dict.fromkeys(find_benchmark(name).name for name in wanted))
@@ -162,7 +162,7 @@ def _plan(
         quick=quick,
         engine=str(engine),
         n_jobs=jobs or cpu_count(),
-        others=[SYSTEMS[name] for name in ALL if name not in chosen] if what is What.TABLE1 else (),
+        others=[ROWS[name] for name in ROWS if name not in chosen] if what is What.TABLE1 else (),
     )
 
 
@@ -188,7 +188,7 @@ def _check_can_write(folder: Path) -> None:
 
 
 def _usual_repeats(what: What, quick: bool) -> int:
-    from setrbm.evaluation.paper import REPEATS
+    from setrbm.reproduction.paper import REPEATS
 
     return 1 if quick or what is What.EFFECTS else REPEATS
 
@@ -221,7 +221,7 @@ def _check_device() -> None:
     ENGINE.check_device()
 
 
-def _run(what: What, plan: Plan, path: Path, quiet: bool) -> Outcome:
+def _run(what: What, plan: Plan, path: Path, quiet: bool) -> RunSummary:
     """Run a plan and write down how its results were made."""
     from setrbm.evaluation.runner import run
     from setrbm.evaluation.runs import Record
@@ -229,7 +229,7 @@ def _run(what: What, plan: Plan, path: Path, quiet: bool) -> Outcome:
     record = Record(path.with_name(what.runs), _command(what, plan), _kind(plan))
     with Bar("Table 1" if what is What.TABLE1 else "Effects", total=1.0, quiet=quiet) as bar:
 
-        def show(progress: Progress) -> None:
+        def show(progress: RunProgress) -> None:
             done = f"{progress.n_done:,} of {count(progress.n_all, 'fold')}"
             bar.show_with(progress.n_done / progress.n_all, f"{done}, {progress.note}", progress.seconds_left)
 
@@ -243,13 +243,13 @@ def _run(what: What, plan: Plan, path: Path, quiet: bool) -> Outcome:
 
 def _command(what: What, plan: Plan) -> str:
     """Return the command that makes these results, without the folders of this machine."""
-    from setrbm.evaluation.paper import DATASETS, FOLDS
-    from setrbm.evaluation.systems import ALL
+    from setrbm.reproduction.paper import DATASETS, FOLDS
+    from setrbm.reproduction.systems import ROWS
 
     words = ["setrbm", "reproduce", what.value] + ["--quick"] * plan.quick
     if plan.engine != "cpu":
         words += ["--engine", plan.engine]
-    if what is What.TABLE1 and [system.name for system in plan.systems] != list(ALL):
+    if what is What.TABLE1 and [system.name for system in plan.systems] != list(ROWS):
         words += [word for system in plan.systems for word in ("-m", system.name)]
     if list(plan.datasets) != list(QUICK_DATASETS if plan.quick else DATASETS):
         words += [word for dataset in plan.datasets for word in ("-d", dataset)]
@@ -278,8 +278,8 @@ def _show_failures(failures: list[Failure]) -> None:
 
 def _show_and_write(output: Path, folder: Path, kind: Kind) -> None:
     from setrbm.evaluation import results
-    from setrbm.evaluation.rendering import as_html, as_latex
-    from setrbm.evaluation.tables import Table1
+    from setrbm.reproduction.rendering import as_html, as_latex
+    from setrbm.reproduction.tables import Table1
 
     path = output / What.TABLE1.results
     if not (rows := results.read(path)):
@@ -299,7 +299,7 @@ def _show_and_write(output: Path, folder: Path, kind: Kind) -> None:
 
 def _write_page(output: Path, folder: Path, table: Table1) -> Path:
     from setrbm.evaluation import results, runs
-    from setrbm.evaluation.report import write_report
+    from setrbm.reproduction.report import write_report
 
     again = output / AGAIN
     made = [run for what in (What.TABLE1, What.EFFECTS) for run in runs.read(output / what.runs)]
@@ -325,9 +325,9 @@ def _remarks(path: Path) -> dict[tuple[str, str], str]:
         ) from None
 
 
-def _show_effects(outcome: Outcome) -> None:
-    from setrbm.evaluation.effects import EFFECTS, curves
-    from setrbm.evaluation.rendering import number
+def _show_effects(outcome: RunSummary) -> None:
+    from setrbm.reproduction.effects import EFFECTS, curves
+    from setrbm.reproduction.rendering import number
 
     datasets = list(dict.fromkeys(row.dataset for row in outcome.rows))
     lines = []
@@ -340,7 +340,7 @@ def _show_effects(outcome: Outcome) -> None:
 
 
 def _lines(table: Table1) -> list[tuple[Any, ...]]:
-    from setrbm.evaluation.rendering import number
+    from setrbm.reproduction.rendering import number
 
     return [
         (

@@ -1,1 +1,1 @@
-"""Evaluation: what results are made with and held against."""
+"""Evaluation: splits, runs that can be resumed, results, statistics, plots, and other methods to compare with."""

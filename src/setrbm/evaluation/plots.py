@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from setrbm.evaluation.rendering import title
-from setrbm.evaluation.statistics import SAME, not_separated, one_sample_interval
-from setrbm.evaluation.tables import Table1
+from setrbm.evaluation.statistics import SAME, not_separated
 
 # Okabe and Ito's colours, which people with any colour vision can tell apart; lines differ by marker or dash too.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -25,51 +23,6 @@ STYLE: dict[str, Any] = {
     "font.size": 9.0, "font.family": "DejaVu Sans", "axes.spines.top": False, "axes.spines.right": False,
     "axes.titlesize": 10.0, "axes.labelsize": 9.0, "legend.frameon": False,
 }  # fmt: skip
-
-
-def draw_accuracies(table: Table1, path: Path) -> None:
-    """Draw one panel a data set: each system's mean with its corrected 95 % interval, and the paper's figure.
-
-    Parameters
-    ----------
-    table : Table1
-        Incomplete cells stay empty.
-    path : Path
-        The PNG to write.
-    """
-    with _style():
-        figure = _figure(0.26 * len(table.systems) + 1.3)
-        panels = figure.subplots(1, len(table.datasets), sharey=True)
-        for axes, dataset in zip(panels, table.datasets, strict=True):
-            _draw_data_set(axes, table, dataset)
-        panels[0].set_yticks(range(len(table.systems)), table.systems)
-        panels[0].set_ylim(len(table.systems) - 0.4, -0.6)
-        figure.supxlabel("accuracy in %", fontsize=9)
-        handles = [
-            _handle("o", OURS, "ours, with its corrected 95 % interval", line="-"),
-            _handle("D", PAPER, "the paper", hollow=True),
-        ]
-        figure.legend(handles=handles, loc="outside upper center", ncols=2)
-        _save(figure, path)
-
-
-def _draw_data_set(axes: Any, table: Table1, dataset: str) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    for place, system in enumerate(table.systems):
-        cell = table.cells[system, dataset]
-        if cell.summary is not None:
-            reach = one_sample_interval(cell.scores, 0.0)
-            axes.plot([reach.low, reach.high], [place, place], color=OURS, linewidth=1.5)
-            axes.plot(cell.summary.mean, place, "o", color=OURS, markersize=5)
-        if cell.paper is not None:
-            axes.plot(cell.paper, place, "D", color=PAPER, markerfacecolor="none", markersize=6, markeredgewidth=1.3)
-    axes.set_title(title(dataset))
-    axes.margins(x=0.09)
-    axes.grid(axis="both", color=FAINT, linewidth=0.4)
-    axes.set_axisbelow(True)
-    axes.tick_params(axis="y", length=0)
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=4, integer=True, steps=[1, 2, 5, 10]))
 
 
 def draw_critical_difference(names: Sequence[str], ranks: Sequence[float], difference: float, path: Path) -> None:
@@ -91,8 +44,8 @@ def draw_critical_difference(names: Sequence[str], ranks: Sequence[float], diffe
         )
     order = [int(i) for i in np.argsort(np.asarray(ranks), kind="stable")]
     groups = not_separated([ranks[i] for i in order], difference)
-    with _style():
-        figure = _figure(0.26 * len(names) + 1.5)
+    with style():
+        figure = new_figure(0.26 * len(names) + 1.5)
         axes, bars = figure.subplots(1, 2, sharey=True, width_ratios=(1.0, 0.035 * max(len(groups), 2)))
         places = range(len(order))
         axes.hlines(places, 1, [ranks[i] for i in order], color=FAINT, linewidth=0.8)
@@ -106,7 +59,7 @@ def draw_critical_difference(names: Sequence[str], ranks: Sequence[float], diffe
         _draw_ruler(axes, difference, len(names))
         axes.set_xlabel("average rank over the data sets (1 is the best)")
         _draw_groups(bars, groups)
-        _save(figure, path)
+        save(figure, path)
 
 
 def _draw_ruler(axes: Any, difference: float, n: int) -> None:
@@ -153,18 +106,18 @@ def draw_setting(
     """
     values = sorted({value for line in curves.values() for value in line})
     places = dict(zip(values, log_places(values), strict=True))
-    with _style():
-        figure = _figure(3.6)
+    with style():
+        figure = new_figure(3.6)
         panels = figure.subplots(1, 2)
         for which, (axes, what) in enumerate(zip(panels, (score, "accuracy in %"), strict=True)):
             for i, (dataset, line) in enumerate(curves.items()):
                 x, y = [places[value] for value in sorted(line)], [line[value][which] for value in sorted(line)]
-                axes.plot(x, y, linewidth=1.4, label=title(dataset), **line_style(i))
+                axes.plot(x, y, linewidth=1.4, label=dataset, **line_style(i))
             _draw_log_axis(axes, places)
             axes.set(title=what, xlabel=name)
             axes.grid(color=FAINT, linewidth=0.4)
         _legend(figure, *panels[0].get_legend_handles_labels())
-        _save(figure, path)
+        save(figure, path)
 
 
 def log_places(values: Sequence[float]) -> list[float]:
@@ -207,14 +160,7 @@ def _legend(figure: Any, handles: Sequence[Any], labels: Sequence[str]) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=columns)
 
 
-def _handle(marker: str, colour: str, label: str, line: Any = "none", hollow: bool = False) -> Any:
-    from matplotlib.lines import Line2D
-
-    face = "none" if hollow else colour
-    return Line2D([], [], color=colour, marker=marker, markerfacecolor=face, linestyle=line, label=label)
-
-
-def _style() -> AbstractContextManager[None]:
+def style() -> AbstractContextManager[None]:
     """Return the context in which pictures are drawn; other users of matplotlib keep their own style."""
     try:
         from matplotlib import style
@@ -226,12 +172,13 @@ def _style() -> AbstractContextManager[None]:
     return context
 
 
-def _figure(height: float) -> Any:
+def new_figure(height: float) -> Any:
+    """Return an empty figure of the usual width."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(WIDTH, height), layout="constrained", facecolor="white")
 
 
-def _save(figure: Any, path: Path) -> None:
+def save(figure: Any, path: Path) -> None:
     """Write a PNG without date or version in it: the same picture is the same file."""
     figure.savefig(path, format="png", dpi=DPI, bbox_inches="tight", facecolor="white", metadata={"Software": None})

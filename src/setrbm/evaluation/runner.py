@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -20,57 +20,20 @@ import numpy as np
 from setrbm import training
 from setrbm.bags import Bags
 from setrbm.evaluation import results
-from setrbm.evaluation.protocol import (
-    Split,
+from setrbm.evaluation.plans import Plan, System
+from setrbm.evaluation.results import Fold
+from setrbm.evaluation.runs import Record
+from setrbm.evaluation.splits import Split, repeated_folds, system_seed
+from setrbm.evaluation.trials import (
     Trial,
     fit_and_judge,
     fit_and_judge_side_by_side,
-    quiet,
-    repeated_folds,
+    quiet_but_for_interrupts,
     settings_digest,
-    system_seed,
 )
-from setrbm.evaluation.results import Fold
-from setrbm.evaluation.runs import Record
-from setrbm.evaluation.systems import System
 
 # Where a GPU trains all folds of a task at once: at the end of one few models are left, and the next fills it up.
 TASKS_AT_ONCE = 3
-
-Data = Callable[[str], tuple[Bags, Any]]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is to be run.
-
-    Attributes
-    ----------
-    systems : sequence of System
-    datasets : sequence of str
-    load : callable
-        Gives the sets and labels of a data set by its name.
-    folds, repeats, seed : int
-    quick : bool
-        Whether systems choose from little and train shortly.
-    engine : str
-        What trains the systems that leave it open: "cpu" fold by fold on all cores, "gpu" all folds at once.
-    n_jobs : int
-        Folds at a time.
-    others : sequence of System
-        Those that are not run now, whose results may stand in the same file if they were made the same way.
-    """
-
-    systems: Sequence[System]
-    datasets: Sequence[str]
-    load: Data
-    folds: int = 10
-    repeats: int = 5
-    seed: int = 0
-    quick: bool = False
-    engine: str = "cpu"
-    n_jobs: int = 1
-    others: Sequence[System] = ()
 
 
 @dataclass(frozen=True)
@@ -85,7 +48,7 @@ class Failure:
 
 
 @dataclass
-class Progress:
+class RunProgress:
     """What is known while an experiment runs."""
 
     n_done: int
@@ -96,7 +59,7 @@ class Progress:
 
 
 @dataclass
-class Outcome:
+class RunSummary:
     """What a run came to."""
 
     rows: list[Fold]
@@ -135,8 +98,8 @@ Tell = Callable[[_Task, training.Epoch], None]
 
 
 def run(
-    plan: Plan, path: Path, report: Callable[[Progress], None] | None = None, record: Record | None = None
-) -> Outcome:
+    plan: Plan, path: Path, report: Callable[[RunProgress], None] | None = None, record: Record | None = None
+) -> RunSummary:
     """Do every fold that the results file does not hold yet, and add each to it as it is finished.
 
     Ctrl-C is raised as always; what is finished stays, and the next run goes on from there.
@@ -151,7 +114,7 @@ def run(
     record : Record, optional
         Where to write down how the results were made.
     """
-    begin, outcome = time.perf_counter(), Outcome([])
+    begin, outcome = time.perf_counter(), RunSummary([])
     pairs = [(system.name, dataset) for dataset in plan.datasets for system in plan.systems]
     if len(set(pairs)) < len(pairs):
         raise ValueError(f"A plan must name every system and every data set once. Got {pairs}.")
@@ -192,8 +155,8 @@ def _check_others(plan: Plan, known: dict[Any, Fold], path: Path) -> None:
 
 
 def _do(
-    tasks: list[_Task], plan: Plan, writer: results.Writer, outcome: Outcome,
-    report: Callable[[Progress], None] | None, record: Record | None,
+    tasks: list[_Task], plan: Plan, writer: results.Writer, outcome: RunSummary,
+    report: Callable[[RunProgress], None] | None, record: Record | None,
 ) -> None:  # fmt: skip
     """Do the folds of all tasks and write down each as it is finished."""
     clock, show, finished = _Clock(tasks, plan.n_jobs), _by_one_thread_at_a_time(report), False
@@ -239,10 +202,10 @@ def _task(
     return _Task(trial, system, open_splits, plan)
 
 
-def _by_one_thread_at_a_time(report: Callable[[Progress], None] | None) -> Callable[[Progress], None]:
+def _by_one_thread_at_a_time(report: Callable[[RunProgress], None] | None) -> Callable[[RunProgress], None]:
     lock = Lock()
 
-    def show(progress: Progress) -> None:
+    def show(progress: RunProgress) -> None:
         if report is not None:
             with lock:
                 report(progress)
@@ -368,10 +331,10 @@ class _Clock:
         self.n_done += 1
         self.seconds.setdefault(self._key(task), []).append(done.seconds if isinstance(done, Fold) else 0.0)
 
-    def progress(self, task: _Task, epoch: training.Epoch | None = None) -> Progress:
+    def progress(self, task: _Task, epoch: training.Progress | None = None) -> RunProgress:
         note = f"{task.trial.system} on {task.trial.dataset}"
-        note += f", epoch {epoch.number} of {epoch.max_epochs}" if epoch is not None else ""
-        return Progress(self.n_done, self.n_all, note, self._left())
+        note += f", epoch {epoch.epoch} of {epoch.max_epochs}" if epoch is not None else ""
+        return RunProgress(self.n_done, self.n_all, note, self._left())
 
     def _left(self) -> float:
         if not self.seconds:

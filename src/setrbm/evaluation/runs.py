@@ -15,7 +15,6 @@ from typing import Any
 
 from setrbm._files import write_atomically
 from setrbm._version import __version__
-from setrbm.evaluation.paper import FOLDS, REPEATS
 from setrbm.evaluation.results import Fold
 
 KEYS = ("command", "machine", "versions", "seconds", "started", "systems", "datasets", "engine")
@@ -37,8 +36,8 @@ class Kind:
     """
 
     quick: bool = False
-    repeats: int = REPEATS
-    folds: int = FOLDS
+    repeats: int = 5
+    folds: int = 10
 
 
 class Record:

@@ -76,7 +76,7 @@ class Friedman:
     ranks: Floats
 
 
-def summarise(scores: Scores) -> Summary:
+def summarize(scores: Scores) -> Summary:
     """Return mean and spread of the scores of one system; every fold counts the same."""
     values = _values(scores, sorted(scores), at_least=1)
     repeats = sorted({repeat for repeat, _ in scores})

@@ -16,63 +16,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
 
-from setrbm import draws
-from setrbm._types import Integers
 from setrbm.bags import Bags
 from setrbm.engines.protocol import DeviceMemoryWarning
 from setrbm.estimators.choosing import fit_side_by_side
 from setrbm.evaluation.results import Fold
-from setrbm.training import Monitor
+from setrbm.evaluation.splits import Split
 
 # Settings that say how the work is done, not what comes of it.
 HOW = ("engine", "memory_mib", "n_jobs", "random_state", "verbose")
-
-
-@dataclass(frozen=True)
-class Split:
-    """One fold of one repetition: the numbers of the sets to learn from and of those to be tested on."""
-
-    repeat: int
-    fold: int
-    train: Integers
-    test: Integers
-
-
-def repeated_folds(y: Any, folds: int = 10, repeats: int = 5, seed: int = 0) -> list[Split]:
-    """Deal whole sets into folds with the same mixture of classes, several times over.
-
-    Examples
-    --------
-    >>> splits = repeated_folds([0, 1] * 10, folds=5, repeats=2)
-    >>> len(splits), len(splits[0].test)
-    (10, 4)
-    """
-    if not 0 <= seed <= 2**32 - repeats:
-        raise ValueError(
-            f"The seed, and it plus the number of each repetition, must be from 0 to 2**32 - 1. Got {seed} for "
-            f"{repeats} repetitions."
-        )
-    classes, codes = np.unique(y, return_inverse=True)
-    counts = np.bincount(codes)
-    if counts.min() < folds:
-        raise ValueError(
-            f"Each class must have at least as many sets as there are folds, {folds}. Got {counts.min()} of class "
-            f"{classes[counts.argmin()]!s}."
-        )
-    return [
-        Split(repeat, fold, train, test)
-        for repeat in range(repeats)
-        for fold, (train, test) in enumerate(
-            StratifiedKFold(folds, shuffle=True, random_state=seed + repeat).split(codes, codes)
-        )
-    ]
-
-
-def system_seed(seed: int, split: Split) -> int:
-    """Return the seed a system gets in a fold: the same for every system."""
-    return int(draws.keys(seed, split.repeat, split.fold)[0] >> np.uint64(33))
 
 
 def settings_digest(estimator: Any, bags: Bags, y: Any, folds: int, repeats: int, seed: int) -> str:

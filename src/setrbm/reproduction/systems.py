@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from difflib import get_close_matches
-from importlib.util import find_spec
 from typing import Any
 
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
@@ -13,7 +11,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from setrbm.estimators import ClassSetRBMCV, InputPooling, MaxOutClassifierCV, PerVector, SetSVCCV
-from setrbm.evaluation.paper import SYSTEMS as PAPER_SYSTEMS
+from setrbm.evaluation.plans import System
+from setrbm.reproduction.paper import PAPER_SYSTEMS
 
 # What the rows of the paper choose from on the held-out fifth, before the chosen settings are trained on all sets. The
 # number of updates is one of two: the best of all epochs on so few sets is mostly luck, and costs two points (results
@@ -27,40 +26,6 @@ EPOCHS = (200, 400)
 TO_THE_END: dict[str, Any] = {"early_stopping": False, "refit": True}
 STANDARDISED: dict[str, Any] = {"learning_rate": (0.01, 0.03, 0.1), "init_scale": (0.15, 0.5), "weight_decay": 0.001}
 QUICK: dict[str, Any] = {"learning_rate": (0.03, 0.1), "init_scale": 0.3, "max_epochs": 60}
-
-
-@dataclass(frozen=True)
-class System:
-    """One row of a table.
-
-    Attributes
-    ----------
-    name : str
-    make : callable
-        Gives an estimator: ``make(seed, quick, engine, n_jobs)``.
-    side_by_side : bool
-        Whether many folds can be trained at once.
-    cost : float
-        Roughly how many times as long as ClassSetRBM XOR* it takes, for the first guess of the time left.
-    library : str
-        What does the arithmetic, where it is not one of our engines.
-    needs, extra : tuple of str, str
-        Packages that an installation may lack, and the extra that brings them.
-    """
-
-    name: str
-    make: Callable[[int, bool, str, int], Any]
-    side_by_side: bool = False
-    cost: float = 1.0
-    library: str = ""
-    needs: tuple[str, ...] = ()
-    extra: str = ""
-
-    def missing(self) -> str:
-        """Say what must be installed before this can be run; nothing if all is there."""
-        if all(find_spec(package) for package in self.needs):
-            return ""
-        return f"{self.name} needs {' and '.join(self.needs)}: pip install 'setrbm[{self.extra}]'"
 
 
 def _class_set_rbm(constraint: str, pooling: str, hybrid: bool) -> Callable[[int, bool, str, int], Any]:
@@ -157,16 +122,16 @@ def _rows() -> list[System]:
     return rows
 
 
-SYSTEMS = {row.name: row for row in _rows()}
-# The rows of the paper, then those of today, then ours.
-ALL = (*PAPER_SYSTEMS, *(name for name in SYSTEMS if name not in PAPER_SYSTEMS))
+_FOUND = {row.name: row for row in _rows()}
+# The paper's rows in its order, then the others.
+ROWS = {name: _FOUND[name] for name in (*PAPER_SYSTEMS, *_FOUND)}
 
 
 def find_system(name: str) -> System:
     """Return a system by name, however it is capitalised; "ClassSetRBM" may be left out, as in "XOR*"."""
-    known = {one.lower().removeprefix("classsetrbm "): one for one in SYSTEMS} | {one.lower(): one for one in SYSTEMS}
+    known = {one.lower().removeprefix("classsetrbm "): one for one in ROWS} | {one.lower(): one for one in ROWS}
     if name.lower() not in known:
         near = dict.fromkeys(known[one] for one in get_close_matches(name.lower(), known, n=3, cutoff=0.5))
         hint = f"The nearest: {', '.join(near)}. " if near else ""
-        raise ValueError(f"The model must be a row of the table. Got {name!r}. {hint}All: {', '.join(ALL)}.")
-    return SYSTEMS[known[name.lower()]]
+        raise ValueError(f"The model must be a row of the table. Got {name!r}. {hint}All: {', '.join(ROWS)}.")
+    return ROWS[known[name.lower()]]

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from setrbm.evaluation.paper import DATASETS, FOLDS, REPEATS, SYSTEMS, TABLE_1
 from setrbm.evaluation.results import Fold
 from setrbm.evaluation.statistics import (
     LEVEL,
@@ -18,8 +17,9 @@ from setrbm.evaluation.statistics import (
     holm,
     one_sample_interval,
     paired_t_test,
-    summarise,
+    summarize,
 )
+from setrbm.reproduction.paper import DATASETS, FOLDS, PAPER_SYSTEMS, REPEATS, TABLE_1
 
 # "plain" marks as the paper does; "corrected" allows for folds that overlap; "holm" also for many comparisons.
 Marking = Literal["plain", "corrected", "holm"]
@@ -77,7 +77,7 @@ class Table1:
         _check(rows, repeats, folds)
         self.rows, self.repeats, self.folds, self.quick = rows, repeats, folds, quick
         self.datasets = DATASETS
-        self.systems = (*SYSTEMS, *sorted({row.system for row in rows} - set(SYSTEMS)))
+        self.systems = (*PAPER_SYSTEMS, *sorted({row.system for row in rows} - set(PAPER_SYSTEMS)))
         self.n_folds = repeats * folds
         found: dict[tuple[str, str], list[Fold]] = {}
         for row in rows:
@@ -168,7 +168,7 @@ def _cell(rows: list[Fold], paper: float | None, n_folds: int) -> Cell:
         return Cell(len(scores), scores, None, math.nan, paper, None)
     pooled = 100 * sum(row.n_right for row in rows) / sum(row.n_test for row in rows)
     against = None if paper is None else one_sample_interval(scores, paper)
-    return Cell(len(scores), scores, summarise(scores), pooled, paper, against)
+    return Cell(len(scores), scores, summarize(scores), pooled, paper, against)
 
 
 def _check(rows: list[Fold], repeats: int, folds: int) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from setrbm.estimators import ClassSetRBM
+from setrbm.evaluation.plans import System
 from setrbm.evaluation.results import Fold
-from setrbm.evaluation.systems import System
 
 BASE: dict[str, Any] = {
     "n_hidden": 100, "learning_rate": 0.03, "init_scale": 0.3, "weight_decay": 0.0, "max_epochs": 400,

@@ -9,10 +9,7 @@ from pathlib import Path
 from statistics import median, stdev
 from typing import Any
 
-from setrbm.evaluation.effects import BASE, EFFECTS, TITLES, curves
-from setrbm.evaluation.paper import FOLDS, REPEATS, SOURCE
-from setrbm.evaluation.plots import draw_accuracies, draw_critical_difference, draw_setting
-from setrbm.evaluation.rendering import as_markdown, escape_markdown, interval, number, p_value, signed, title
+from setrbm.evaluation.plots import draw_critical_difference, draw_setting
 from setrbm.evaluation.results import Fold
 from setrbm.evaluation.statistics import (
     LEVEL,
@@ -22,9 +19,13 @@ from setrbm.evaluation.statistics import (
     critical_difference,
     friedman,
     not_separated,
-    summarise,
+    summarize,
 )
-from setrbm.evaluation.tables import Marking, Table1
+from setrbm.reproduction.effects import BASE, EFFECTS, TITLES, curves
+from setrbm.reproduction.paper import FOLDS, REPEATS, SOURCE
+from setrbm.reproduction.rendering import as_markdown, escape_markdown, interval, number, p_value, signed, title
+from setrbm.reproduction.table_plots import draw_accuracies
+from setrbm.reproduction.tables import Marking, Table1
 
 PAGE, IMAGES = "reproduction.md", "images"
 ACCURACIES, RANKS = "reproduction_accuracies.png", "reproduction_ranks.png"
@@ -71,7 +72,7 @@ def write_report(
     repeats, folds : int
         How many there must be for a cell to count; the paper's numbers unless given.
     effects : iterable of Fold, optional
-        Rows of `setrbm.evaluation.effects`; without any, the page says nothing of single settings.
+        Rows of `setrbm.reproduction.effects`; without any, the page says nothing of single settings.
     again : iterable of Fold, optional
         Some of the same rows, made once more by another engine.
     quick : bool
@@ -91,7 +92,8 @@ def write_report(
         names, _, difference, result = ranked
         draw_critical_difference(names, [float(rank) for rank in result.ranks], difference, images / RANKS)
     for setting in EFFECTS if of_settings else ():
-        draw_setting(TITLES[setting], curves(of_settings, setting), images / image_of(setting))
+        by_title = {title(name): line for name, line in curves(of_settings, setting).items()}
+        draw_setting(TITLES[setting], by_title, images / image_of(setting))
     page.write_text(text, encoding="utf-8", newline="\n")
     return page
 
@@ -336,7 +338,7 @@ def _made_again(table: Table1, rows: Sequence[Fold]) -> list[str]:
         )
         lines += [
             f"| {escape_markdown(system)} | {title(dataset)} | {number(cell.summary.mean)} ({before}) | "
-            f"{number(summarise(scores).mean)} ({now}) | {differ} of {len(scores)} | "
+            f"{number(summarize(scores).mean)} ({now}) | {differ} of {len(scores)} | "
             f"{interval(corrected_t_test(scores, cell.scores))} |"
         ]
     return lines

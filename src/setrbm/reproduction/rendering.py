@@ -6,9 +6,9 @@ import html
 import math
 import re
 
-from setrbm.evaluation.paper import SOURCE
 from setrbm.evaluation.statistics import SAME, Comparison
-from setrbm.evaluation.tables import Cell, Marking, Table1
+from setrbm.reproduction.paper import SOURCE
+from setrbm.reproduction.tables import Cell, Marking, Table1
 
 MARKS = {
     "plain": "the plain paired t-test, as in the paper",

@@ -9,16 +9,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from setrbm import Bags, ClassSetRBMCV
 from setrbm.engines.cpu import CpuSession
 from setrbm.engines.protocol import DeviceMemoryWarning
-from setrbm.estimators import SetSVCCV, choosing
-from setrbm.evaluation.protocol import (
-    Split,
+from setrbm.estimators import SetSVCCV, _choosing
+from setrbm.evaluation.splits import Split, repeated_folds, system_seed
+from setrbm.evaluation.trials import (
     Trial,
     chosen_settings,
     fit_and_judge,
     fit_and_judge_side_by_side,
-    repeated_folds,
     settings_digest,
-    system_seed,
 )
 
 
@@ -48,25 +46,6 @@ class Memory(ClassifierMixin, BaseEstimator):
 
 def trial(bags, y, system="a system"):
     return Trial(system, "a set of sets", bags, y, 7, "digest", "cpu")
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_folds_part_the_sets_with_their_mixture_of_classes(seed):
-    y = np.array([0] * 30 + [1] * 20)
-    splits = repeated_folds(y, folds=10, repeats=3, seed=seed)
-    assert len(splits) == 30
-    for repeat in range(3):
-        mine = [split for split in splits if split.repeat == repeat]
-        assert sorted(np.concatenate([split.test for split in mine]).tolist()) == list(range(50))
-        for split in mine:
-            assert sorted(np.concatenate([split.train, split.test]).tolist()) == list(range(50))
-            assert y[split.test].tolist() == [0] * 3 + [1] * 2
-    assert any(splits[0].test != splits[10].test)
-
-
-def test_fewer_sets_than_folds_are_refused():
-    with pytest.raises(ValueError, match="at least as many sets as there are folds, 10. Got 9 of class b"):
-        repeated_folds(["a"] * 20 + ["b"] * 9)
 
 
 def test_a_system_that_remembers_everything_gains_nothing():
