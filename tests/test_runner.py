@@ -108,7 +108,7 @@ def test_another_seed_or_setting_does_not_overwrite(tmp_path):
         with pytest.raises(ValueError, match="must hold results of one seed of the splits, 1. Got 0"):
             run(other, path)
     for other in (plan(system(pause=0.001)), plan(repeats=3)):
-        with pytest.raises(ValueError, match="must hold results of the same settings, data and splits. Got others for"):
+        with pytest.raises(ValueError, match="must have the same settings, data and splits. Got different ones for"):
             run(other, path)
     assert path.read_bytes() == before
 
@@ -117,11 +117,11 @@ def test_rows_of_another_kind_of_run_do_not_stand_beside_these(tmp_path):
     path = tmp_path / "table.csv"
     run(plan(system("Quick"), repeats=1), path)
     before = path.read_bytes()
-    with pytest.raises(ValueError, match="Got others for Quick on one: .*Write to another folder"):
+    with pytest.raises(ValueError, match="Got different ones for Quick on one: .*Write to another folder"):
         run(plan(system("Whole"), repeats=2, others=[system("Quick")]), path)
     assert path.read_bytes() == before
     # Nor do rows of the same system on data sets that are not run now.
-    with pytest.raises(ValueError, match="Got others for Quick on one"):
+    with pytest.raises(ValueError, match="Got different ones for Quick on one"):
         run(plan(system("Quick", pause=0.001), datasets=("third",), repeats=1), path)
     assert path.read_bytes() == before
     alike = run(plan(system("Alike"), repeats=1, others=[system("Quick"), system("Never run")]), path)
@@ -316,7 +316,7 @@ def test_how_it_was_made_is_written_beside_the_results(tmp_path):
 
 def test_a_damaged_record_is_refused_before_any_work(tmp_path):
     (tmp_path / "runs.json").write_text("no list")
-    with pytest.raises(ValueError, match=r"runs.json must hold a list of runs in JSON"):
+    with pytest.raises(ValueError, match=r"runs.json must be a JSON list of runs"):
         Record(tmp_path / "runs.json", "it")
     (tmp_path / "runs.json").write_text('[{"command": "it"}]')
     with pytest.raises(ValueError, match=r"must have command, .*Got one without machine"):
@@ -325,15 +325,19 @@ def test_a_damaged_record_is_refused_before_any_work(tmp_path):
     (entry,) = read_runs(tmp_path / "good.json")
     for change in ({"seconds": "long"}, {"versions": {}}, {"kind": {"slow": True}}):
         (tmp_path / "runs.json").write_text(json.dumps([entry | change]))
-        with pytest.raises(ValueError, match=r"runs.json must hold a list of runs in JSON. Got something else"):
+        with pytest.raises(ValueError, match=r"runs.json must be a JSON list of runs. Got something else"):
             Record(tmp_path / "runs.json", "it")
     (tmp_path / "runs.json").write_text(json.dumps([entry | {"versions": {"setrbm": "0.0.1"}}]))
     with pytest.raises(ValueError, match=r"one version of setrbm. Got 0.0.1 in .*Write to another folder"):
         Record(tmp_path / "runs.json", "it")
 
 
-def test_workers_end_with_the_process_that_began_them(tmp_path):
-    path, code = tmp_path / "table.csv", SLOW.format(tests=str(Path(__file__).parent))
+IDLE = SLOW.replace("pause=0.15), repeats=1, n_jobs=2", "pause=1.0), repeats=1, datasets=('one',), n_jobs=8")
+
+
+@pytest.mark.parametrize("script", [SLOW, IDLE], ids=["busy", "more workers than folds"])
+def test_workers_exit_when_their_parent_is_killed(script, tmp_path):
+    path, code = tmp_path / "table.csv", script.format(tests=str(Path(__file__).parent))
     process = subprocess.Popen([sys.executable, "-c", code, str(path)], start_new_session=True)
     wait_for(2, path)
     process.kill()
@@ -407,7 +411,7 @@ def test_workers_that_are_killed_again_fail_and_the_rest_goes_on(tmp_path):
     path = tmp_path / "table.csv"
     outcome = run(plan(killed(None), system(), datasets=("one",), repeats=1, n_jobs=2), path)
     assert len(outcome.failures) == 5
-    assert "a worker process was killed, perhaps for want of memory: try fewer --jobs" in outcome.failures[0].message
+    assert "a worker process was killed, perhaps out of memory: try fewer --jobs" in outcome.failures[0].message
     assert [row.system for row in results.read(path)] == ["Mean"] * 5
 
 

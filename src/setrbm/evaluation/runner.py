@@ -1,4 +1,4 @@
-"""Runs experiments: every system on every fold of every data set, each finished fold kept at once."""
+"""Runs a plan: every system on every fold of every data set. Each finished fold is saved at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any, cast
@@ -32,13 +31,13 @@ from setrbm.evaluation.trials import (
     settings_digest,
 )
 
-# Where a GPU trains all folds of a task at once: at the end of one few models are left, and the next fills it up.
+# On a GPU a task trains all its folds at once. Near the end of a task few models are left; other tasks fill the device.
 TASKS_AT_ONCE = 3
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A fold that could not be done."""
+    """A fold that raised an exception."""
 
     dataset: str
     system: str
@@ -49,18 +48,17 @@ class Failure:
 
 @dataclass
 class RunProgress:
-    """What is known while an experiment runs."""
+    """The state of a running experiment; ``seconds_left`` is NaN until it can be estimated."""
 
     n_done: int
     n_all: int
     note: str
-    # NaN as long as nothing is known.
     seconds_left: float
 
 
 @dataclass
 class RunSummary:
-    """What a run came to."""
+    """The result of a run: all rows of the plan, and what this run added to them."""
 
     rows: list[Fold]
     n_done: int = 0
@@ -68,9 +66,12 @@ class RunSummary:
     seconds: float = 0.0
 
 
+Report = Callable[[RunProgress], None]
+
+
 @dataclass(frozen=True)
 class _Task:
-    """The folds of one system on one data set that are still to be done."""
+    """The folds of one system on one data set that have no result yet."""
 
     trial: Trial
     system: System
@@ -78,98 +79,125 @@ class _Task:
     plan: Plan
 
     @property
+    def key(self) -> tuple[str, str]:
+        return self.trial.dataset, self.trial.system
+
+    @property
     def at_once(self) -> bool:
-        return self.plan.engine == "gpu" and self.system.side_by_side
+        return self.trial.engine == "gpu"
 
     def estimator(self, split: Split) -> Any:
-        engine = self.plan.engine if self.at_once else "cpu"
+        engine = "gpu" if self.at_once else "cpu"
         return self.system.make(system_seed(self.plan.seed, split), self.plan.quick, engine, 1)
 
     @property
-    def guess(self) -> float:
-        """Roughly the time of a fold, in no unit."""
+    def cost(self) -> float:
+        """The relative time of a fold."""
         if self.at_once:
-            # The device hides much of what costs a core time; what is left is the number of steps.
+            # A GPU hides most of the cost of a step, so the number of steps remains.
             return math.sqrt(self.system.cost) * len(self.trial.bags)
         return self.system.cost * self.trial.bags.n_vectors
 
 
-Tell = Callable[[_Task, training.Epoch], None]
+OnEpoch = Callable[[_Task, training.Progress], None]
 
 
-def run(
-    plan: Plan, path: Path, report: Callable[[RunProgress], None] | None = None, record: Record | None = None
-) -> RunSummary:
-    """Do every fold that the results file does not hold yet, and add each to it as it is finished.
+def run(plan: Plan, path: Path, report: Report | None = None, record: Record | None = None) -> RunSummary:
+    """Run every fold that has no result yet, and append each result to the file as soon as it is there.
 
-    Ctrl-C is raised as always; what is finished stays, and the next run goes on from there.
+    Ctrl-C raises KeyboardInterrupt as usual. Finished folds stay in the file; run the same plan again to resume.
 
     Parameters
     ----------
     plan : Plan
     path : Path
-        The results file; begun where it does not exist.
+        The results file; created if it does not exist.
     report : callable, optional
-        Told after every fold, and of the epochs of folds that are trained at once.
+        Called after every fold, and after every epoch of folds that are trained at once.
     record : Record, optional
-        Where to write down how the results were made.
+        Where to record how the results were made.
     """
-    begin, outcome = time.perf_counter(), RunSummary([])
+    begin, summary = time.perf_counter(), RunSummary([])
     pairs = [(system.name, dataset) for dataset in plan.datasets for system in plan.systems]
     if len(set(pairs)) < len(pairs):
         raise ValueError(f"A plan must name every system and every data set once. Got {pairs}.")
     with results.only_writer(path):
         known = {row.key: row for row in results.read(path)}
-        if others := sorted({row.seed for row in known.values()} - {plan.seed}):
-            raise ValueError(
-                f"{path} must hold results of one seed of the splits, {plan.seed}. Got {others[0]}: systems tested on "
-                "other folds cannot be compared. Write to another folder."
-            )
+        _check_seed(plan, known, path)
         _check_others(plan, known, path)
         tasks = [
             _task(plan, system, dataset, data, known, path)
             for dataset, data in ((name, plan.load(name)) for name in plan.datasets)
             for system in plan.systems
         ]
-        _do(tasks, plan, results.Writer(path), outcome, report, record)
+        _run_tasks(tasks, plan, results.Writer(path), summary, report, record)
         rows = results.read(path)
         results.write(path, rows)
-    names = {system.name for system in plan.systems}
-    outcome.rows = [row for row in sorted(rows) if row.system in names and row.dataset in plan.datasets]
-    outcome.seconds = time.perf_counter() - begin
-    return outcome
+    summary.rows = [row for row in sorted(rows) if (row.system, row.dataset) in set(pairs)]
+    summary.seconds = time.perf_counter() - begin
+    return summary
+
+
+def _check_seed(plan: Plan, known: dict[Any, Fold], path: Path) -> None:
+    if others := sorted({row.seed for row in known.values()} - {plan.seed}):
+        raise ValueError(
+            f"{path} must hold results of one seed of the splits, {plan.seed}. Got {others[0]}: systems tested on "
+            "different folds cannot be compared. Write to another folder."
+        )
 
 
 def _check_others(plan: Plan, known: dict[Any, Fold], path: Path) -> None:
-    """Refuse a file with rows that this plan does not make, and would make otherwise."""
-    there = {(row.system, row.dataset) for row in known.values()}
-    to_make = {(system.name, dataset) for system in plan.systems for dataset in plan.datasets}
-    for dataset in sorted({dataset for _, dataset in there - to_make}):
+    """Refuse a file with results of other systems or data sets that were made with other settings."""
+    planned = {(system.name, dataset) for system in plan.systems for dataset in plan.datasets}
+    other = {(row.system, row.dataset) for row in known.values()} - planned
+    for dataset in sorted({dataset for _, dataset in other}):
         try:
             data = plan.load(dataset)
         except FileNotFoundError:
             continue
         for system in (*plan.systems, *plan.others):
-            if (system.name, dataset) in there - to_make:
+            if (system.name, dataset) in other:
                 _task(plan, system, dataset, data, known, path)
 
 
-def _do(
-    tasks: list[_Task], plan: Plan, writer: results.Writer, outcome: RunSummary,
-    report: Callable[[RunProgress], None] | None, record: Record | None,
+def _task(
+    plan: Plan, system: System, dataset: str, data: tuple[Bags, Any], known: dict[Any, Fold], path: Path
+) -> _Task:
+    bags, y = data
+    # Every engine and every system gets the same numbers.
+    bags = Bags(bags.X.astype(np.float32), bags.offsets)
+    digest = settings_digest(system.make(0, plan.quick, "cpu", 1), bags, y, plan.folds, plan.repeats, plan.seed)
+    engine = system.library or ("gpu" if plan.engine == "gpu" and system.side_by_side else "cpu")
+    trial = Trial(system.name, dataset, bags, y, plan.seed, digest, engine)
+    open_splits = []
+    for split in repeated_folds(y, plan.folds, plan.repeats, plan.seed):
+        row = known.get((dataset, system.name, split.repeat, split.fold))
+        if row is None:
+            open_splits.append(split)
+        elif row.settings != digest:
+            raise ValueError(
+                f"All results in {path} must have the same settings, data and splits. Got different ones for "
+                f"{system.name} on {dataset}: --quick, --folds, --repeats and the version of setrbm must not change "
+                "within a file. Write to another folder, or delete those lines to run them again."
+            )
+    return _Task(trial, system, open_splits, plan)
+
+
+def _run_tasks(
+    tasks: list[_Task], plan: Plan, writer: results.Writer, summary: RunSummary, report: Report | None,
+    record: Record | None,
 ) -> None:  # fmt: skip
-    """Do the folds of all tasks and write down each as it is finished."""
-    clock, show, finished = _Clock(tasks, plan.n_jobs), _by_one_thread_at_a_time(report), False
+    """Run all tasks and save each fold as it finishes."""
+    clock, show, finished = _Clock(tasks, plan.n_jobs), _one_at_a_time(report), False
     try:
         for task, together in _finished(tasks, lambda task, epoch: show(clock.progress(task, epoch))):
             rows = [done for done in together if isinstance(done, Fold)]
             writer.add(rows)
-            outcome.n_done += len(rows)
-            outcome.failures += [done for done in together if isinstance(done, Failure)]
-            for done in together:
-                clock.note(task, done)
-                if record is not None and isinstance(done, Fold):
-                    record.note(done)
+            summary.n_done += len(rows)
+            summary.failures += [done for done in together if isinstance(done, Failure)]
+            clock.add(task, together)
+            if record is not None:
+                record.add(rows)
             show(clock.progress(task))
         finished = True
     finally:
@@ -177,32 +205,8 @@ def _do(
             record.close(finished)
 
 
-def _task(
-    plan: Plan, system: System, dataset: str, data: tuple[Bags, Any], known: dict[Any, Fold], path: Path
-) -> _Task:
-    bags, y = data
-    # Every engine and every system sees the same numbers.
-    bags = Bags(bags.X.astype(np.float32), bags.offsets)
-    splits = repeated_folds(y, plan.folds, plan.repeats, plan.seed)
-    digest = settings_digest(system.make(0, plan.quick, "cpu", 1), bags, y, plan.folds, plan.repeats, plan.seed)
-    at_once = plan.engine == "gpu" and system.side_by_side
-    engine = system.library or ("gpu" if at_once else "cpu")
-    trial = Trial(system.name, dataset, bags, y, plan.seed, digest, engine)
-    open_splits = []
-    for split in splits:
-        row = known.get((dataset, system.name, split.repeat, split.fold))
-        if row is None:
-            open_splits.append(split)
-        elif row.settings != digest:
-            raise ValueError(
-                f"{path} must hold results of the same settings, data and splits. Got others for {system.name} on "
-                f"{dataset}: --quick, --folds, --repeats and the version of setrbm must be the same for all rows of a "
-                "table. Write to another folder, or delete those lines to make them anew."
-            )
-    return _Task(trial, system, open_splits, plan)
-
-
-def _by_one_thread_at_a_time(report: Callable[[RunProgress], None] | None) -> Callable[[RunProgress], None]:
+def _one_at_a_time(report: Report | None) -> Report:
+    """Return a report that several threads may call."""
     lock = Lock()
 
     def show(progress: RunProgress) -> None:
@@ -213,138 +217,128 @@ def _by_one_thread_at_a_time(report: Callable[[RunProgress], None] | None) -> Ca
     return show
 
 
-def _finished(tasks: list[_Task], tell: Tell) -> Iterator[tuple[_Task, list[Fold | Failure]]]:
-    """Do the folds of all tasks and yield each as it is finished, or those that are finished together."""
+def _finished(tasks: list[_Task], on_epoch: OnEpoch) -> Iterator[tuple[_Task, list[Fold | Failure]]]:
+    """Run all tasks; yield each fold, or the folds that were trained at once, when finished."""
     open_tasks = [task for task in tasks if task.splits]
-    yield from _tasks_together([task for task in open_tasks if task.at_once], tell)
+    yield from _tasks_at_once([task for task in open_tasks if task.at_once], on_epoch)
     for task in open_tasks:
         if not task.at_once:
             yield from ((task, [done]) for done in _fold_by_fold(task))
 
 
-def _tasks_together(tasks: list[_Task], tell: Tell) -> Iterator[tuple[_Task, list[Fold | Failure]]]:
-    """Do tasks that train all their folds at once, several at a time, each in a thread that Ctrl-C here ends too."""
+def _tasks_at_once(tasks: list[_Task], on_epoch: OnEpoch) -> Iterator[tuple[_Task, list[Fold | Failure]]]:
+    """Run tasks that train all their folds at once, each in a thread; Ctrl-C in the main thread ends them all."""
     stopped = Event()
 
-    class Telling(training.Monitor):
-        def __init__(self, task: _Task) -> None:
-            self.task = task
-
-        def on_epoch(self, epoch: training.Epoch) -> None:
+    def work(task: _Task) -> list[Fold | Failure]:
+        def report(epoch: training.Progress) -> None:
             if stopped.is_set():
                 raise KeyboardInterrupt
             try:
-                tell(self.task, epoch)
-            except Exception as fault:
-                # Not a fault of the folds.
-                raise _CannotTell from fault
+                on_epoch(task, epoch)
+            except Exception as error:
+                # Not an error of the folds.
+                raise _ReportError from error
 
-    def work(task: _Task) -> list[Fold | Failure]:
-        return _all_at_once(task, Telling(task))
+        return _all_at_once(task, report)
 
-    # What the threads say of single folds is left out as long as any of them is at work: filters are one for all.
-    with quiet(), ThreadPoolExecutor(TASKS_AT_ONCE) as threads:
+    # Warning filters are global: they are set here, once, for all threads.
+    with quiet_but_for_interrupts(), ThreadPoolExecutor(TASKS_AT_ONCE) as threads:
         try:
-            at_work = {threads.submit(work, task): task for task in tasks}
-            for finished in as_completed(at_work):
-                yield at_work[finished], finished.result()
-        except _CannotTell as fault:
-            raise cast(Exception, fault.__cause__) from None
+            running = {threads.submit(work, task): task for task in tasks}
+            for finished in as_completed(running):
+                yield running[finished], finished.result()
+        except _ReportError as error:
+            raise cast(Exception, error.__cause__) from None
         finally:
             stopped.set()
             threads.shutdown(cancel_futures=True)
 
 
-class _CannotTell(BaseException):
-    """What a report of progress raised in a thread; it ends the run."""
+class _ReportError(BaseException):
+    """A report of progress raised an exception in a thread; it ends the run."""
 
 
 def _fold_by_fold(task: _Task) -> Iterator[Fold | Failure]:
-    """Do the folds of a task on all cores and yield each as it is finished."""
+    """Run the folds of a task in worker processes and yield each when finished."""
     left = {(split.repeat, split.fold): split for split in task.splits}
-    # A worker that is killed takes the others with it; what they had not finished is tried once more.
+    # If a worker is killed, joblib ends all of them; the unfinished folds are tried once more.
     for _ in range(2):
-        jobs = (joblib.delayed(_in_worker)(task, split, os.getpid()) for split in list(left.values()))
+        jobs = (joblib.delayed(_in_worker)(task, split) for split in list(left.values()))
+        workers = {"initializer": _exit_with, "initargs": (os.getpid(),)} if task.plan.n_jobs != 1 else {}
         try:
-            for done in joblib.Parallel(n_jobs=task.plan.n_jobs, return_as="generator_unordered")(jobs):
+            for done in joblib.Parallel(n_jobs=task.plan.n_jobs, return_as="generator_unordered", **workers)(jobs):
                 del left[done.repeat, done.fold]
                 yield done
             return
-        except BrokenProcessPool as fault:
-            killed = fault
-    message = f"a worker process was killed, perhaps for want of memory: try fewer --jobs ({type(killed).__name__})"
+        except BrokenProcessPool as error:
+            killed = error
+    message = f"a worker process was killed, perhaps out of memory: try fewer --jobs ({type(killed).__name__})"
     yield from (_failure(task, split, RuntimeError(message)) for split in left.values())
 
 
-def _in_worker(task: _Task, split: Split, parent: int) -> Fold | Failure:
-    _end_with(parent)
+def _in_worker(task: _Task, split: Split) -> Fold | Failure:
     try:
         return fit_and_judge(task.trial, task.estimator(split), split)
-    except Exception as fault:
-        return _failure(task, split, fault)
+    except Exception as error:
+        return _failure(task, split, error)
 
 
-@cache
-def _end_with(parent: int) -> None:
-    """Let this worker end when the process that began it is gone, even by a kill."""
+def _exit_with(parent: int) -> None:
+    """Make this worker exit when its parent process is gone, even if that was killed or this worker is idle."""
 
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(1.0)
         os._exit(1)
 
-    if os.getppid() == parent:
-        Thread(target=watch, daemon=True).start()
+    Thread(target=watch, daemon=True).start()
 
 
-def _all_at_once(task: _Task, monitor: training.Monitor) -> list[Fold | Failure]:
+def _all_at_once(task: _Task, report: training.Report) -> list[Fold | Failure]:
+    token = progress_report.set(report)
     try:
         estimators = [task.estimator(split) for split in task.splits]
-        done = fit_and_judge_side_by_side(task.trial, estimators, task.splits, monitor)
-    except Exception as fault:
-        return [_failure(task, split, fault) for split in task.splits]
+        done = fit_and_judge_side_by_side(task.trial, estimators, task.splits)
+    except Exception as error:
+        return [_failure(task, split, error) for split in task.splits]
+    finally:
+        progress_report.reset(token)
     return [
         _failure(task, split, one) if isinstance(one, Exception) else one
         for split, one in zip(task.splits, done, strict=True)
     ]
 
 
-def _failure(task: _Task, split: Split, fault: Exception) -> Failure:
-    message = f"{type(fault).__name__}: {fault}"
-    return Failure(task.trial.dataset, task.trial.system, split.repeat, split.fold, message)
+def _failure(task: _Task, split: Split, error: Exception) -> Failure:
+    return Failure(*task.key, split.repeat, split.fold, f"{type(error).__name__}: {error}")
 
 
 class _Clock:
-    """How much is done, and how long the rest will take, judged by what similar folds took."""
+    """Counts finished folds and estimates the time left from similar ones."""
 
     def __init__(self, tasks: list[_Task], n_jobs: int) -> None:
         self.tasks, self.n_jobs = tasks, n_jobs
         self.n_all = sum(len(task.splits) for task in tasks)
-        self.n_done = 0
-        self.seconds: dict[tuple[str, str], list[float]] = {}
+        self.seconds: dict[tuple[str, str], list[float]] = {task.key: [] for task in tasks}
 
-    @staticmethod
-    def _key(task: _Task) -> tuple[str, str]:
-        return task.trial.dataset, task.trial.system
-
-    def note(self, task: _Task, done: Fold | Failure) -> None:
-        self.n_done += 1
-        self.seconds.setdefault(self._key(task), []).append(done.seconds if isinstance(done, Fold) else 0.0)
+    def add(self, task: _Task, finished: list[Fold | Failure]) -> None:
+        self.seconds[task.key] += [done.seconds if isinstance(done, Fold) else 0.0 for done in finished]
 
     def progress(self, task: _Task, epoch: training.Progress | None = None) -> RunProgress:
         note = f"{task.trial.system} on {task.trial.dataset}"
         note += f", epoch {epoch.epoch} of {epoch.max_epochs}" if epoch is not None else ""
-        return RunProgress(self.n_done, self.n_all, note, self._left())
+        return RunProgress(sum(map(len, self.seconds.values())), self.n_all, note, self._left())
 
     def _left(self) -> float:
-        if not self.seconds:
+        if not any(self.seconds.values()):
             return math.nan
         taken = sum(map(sum, self.seconds.values()))
-        guessed = sum(len(self.seconds.get(self._key(task), [])) * task.guess for task in self.tasks)
+        cost = sum(len(self.seconds[task.key]) * task.cost for task in self.tasks)
         left = 0.0
         for task in self.tasks:
-            known = self.seconds.get(self._key(task), [])
-            each = float(np.mean(known)) if known else task.guess * taken / max(guessed, 1.0)
+            known = self.seconds[task.key]
+            each = float(np.mean(known)) if known else task.cost * taken / max(cost, 1.0)
             side_by_side = TASKS_AT_ONCE if task.at_once else self.n_jobs
             left += (len(task.splits) - len(known)) * each / side_by_side
         return left
