@@ -40,7 +40,7 @@ def test_what_is_no_beginning_of_a_results_file_is_refused_and_left_alone(tmp_pa
     Writer(path).add(rows())
     for content in (path.read_bytes().replace(b"\n", b"\r"), b"my precious data", b"formatted"):
         path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"must be a results file, or none"):
+        with pytest.raises(ValueError, match=r"must be a results file or not exist"):
             Writer(path)
         assert path.read_bytes() == content
 
@@ -65,8 +65,8 @@ def test_a_file_is_replaced_in_one_step_and_in_order(tmp_path):
         (lambda text: text.replace("n_right", "right"), "must be a results file with the columns format, dataset"),
         (lambda text: text.replace("\n1,", "\n2,"), "must be in results format 1. Got format '2' in line 2"),
         (lambda text: text.replace(",cpu,", ","), "must have 13 columns. Got 12 in line 2"),
-        (lambda text: text.replace(",20,", ",many,"), "Line 2 of .* must hold numbers where they belong"),
-        (lambda text: text.replace(",20,", ",0,"), "Line 2 of .* must count right sets among test sets. Got 0 of 0"),
+        (lambda text: text.replace(",20,", ",many,"), "Line 2 of .* must have numbers in its numeric columns"),
+        (lambda text: text.replace(",20,", ",0,"), "Line 2 of .* must have n_right from 0 to n_test. Got 0 of 0"),
         (lambda text: "not a table\n", "must be a results file"),
     ],
 )

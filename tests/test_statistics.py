@@ -7,11 +7,12 @@ import pytest
 from scipy import stats
 
 from setrbm.evaluation.statistics import (
+    cliques,
     corrected_t_test,
     critical_difference,
+    expected_calibration_error,
     friedman,
     holm,
-    not_separated,
     one_sample_interval,
     paired_t_test,
     summarize,
@@ -146,9 +147,9 @@ def test_the_interval_against_a_figure_is_that_against_a_constant_system():
 @pytest.mark.parametrize("test", [paired_t_test, corrected_t_test])
 def test_scores_that_do_not_pair_are_refused(test):
     other = {key: score for key, score in B.items() if key != (1, 0)}
-    with pytest.raises(ValueError, match=r"Got 4 and 3 scores, 1 of them without a partner, the first at \(1, 0\)"):
+    with pytest.raises(ValueError, match=r"Got 4 and 3 scores, 1 of them unpaired, the first at \(1, 0\)"):
         test(A, other)
-    with pytest.raises(ValueError, match="Got 3 and 4 scores, 1 of them without a partner"):
+    with pytest.raises(ValueError, match="Got 3 and 4 scores, 1 of them unpaired"):
         test(other, A)
 
 
@@ -205,7 +206,7 @@ def test_holm_rejects_what_stepping_down_rejects(seed):
 
 @pytest.mark.parametrize("wrong", [-0.1, 1.1, math.nan])
 def test_holm_refuses_what_is_no_p_value(wrong):
-    with pytest.raises(ValueError, match=f"Every p value must be from 0 to 1. Got {wrong}"):
+    with pytest.raises(ValueError, match=f"Every p-value must be from 0 to 1. Got {wrong}"):
         holm([0.5, wrong])
 
 
@@ -246,7 +247,7 @@ def test_friedman_refuses_what_it_cannot_rank(shape):
 
 
 def test_friedman_refuses_missing_scores():
-    with pytest.raises(ValueError, match="Every score must be finite. Got 1 that are not. Leave out those systems"):
+    with pytest.raises(ValueError, match="Every score must be finite. Got 1 that are not. Leave those systems out"):
         friedman([[1.0, 2.0, math.nan], [1.0, 2.0, 3.0]])
 
 
@@ -269,14 +270,30 @@ def test_a_critical_difference_needs_systems_and_data_sets():
 
 
 def test_groups_are_the_longest_that_are_not_separated():
-    assert not_separated([1.2, 1.9, 3.1, 3.8], 1.0) == [[0, 1], [2, 3]]
-    assert not_separated([3, 1, 2], 1.0) == [[1, 2], [2, 0]]
-    assert not_separated([1, 3, 5], 1.0) == []
-    assert not_separated([3, 1, 2], 5.0) == [[1, 2, 0]]
+    assert cliques([1.2, 1.9, 3.1, 3.8], 1.0) == [[0, 1], [2, 3]]
+    assert cliques([3, 1, 2], 1.0) == [[1, 2], [2, 0]]
+    assert cliques([1, 3, 5], 1.0) == []
+    assert cliques([3, 1, 2], 5.0) == [[1, 2, 0]]
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_two_systems_share_a_group_exactly_where_their_ranks_are_near(seed):
     ranks = np.random.default_rng(seed).uniform(1, 12, 12)
-    together = {(i, j) for group in not_separated(ranks, 2.5) for i in group for j in group if i < j}
+    together = {(i, j) for group in cliques(ranks, 2.5) for i in group for j in group if i < j}
     assert together == {(i, j) for i in range(12) for j in range(i + 1, 12) if abs(ranks[i] - ranks[j]) <= 2.5}
+
+
+# --- calibration ---
+
+
+def test_the_calibration_error_equals_the_arithmetic():
+    # Confidences 0.9, 0.9 (one right) in one bin, 0.6 (right) in another: (2 |0.5 - 0.9| + |1 - 0.6|) / 3 = 0.4.
+    assert expected_calibration_error([0.9, 0.1, 0.4], [1, 1, 0]) == pytest.approx(0.4)
+
+
+def test_calibrated_predictions_have_no_calibration_error_and_certain_mistakes_the_largest():
+    p = np.repeat([0.2, 0.7], [10, 10])
+    y = np.r_[np.ones(2), np.zeros(8), np.ones(7), np.zeros(3)]
+    assert expected_calibration_error(p, y) == pytest.approx(0.0, abs=1e-12)
+    assert expected_calibration_error(1.0 - y, y) == 1.0
+    assert expected_calibration_error(y, y) == 0.0

@@ -181,10 +181,10 @@ def test_a_fault_in_one_of_many_leaves_the_others(monkeypatch):
     models = [ClassSetRBMCV(4, learning_rate=0.1, max_epochs=3, random_state=0) for _ in splits]
     one = trial(bags, y)
 
-    def shown(self, split):
+    def training_part(self, split):
         return bags[split.train], (y if split.fold else 0 * y)[split.train]
 
-    monkeypatch.setattr(Trial, "shown", shown)
+    monkeypatch.setattr(Trial, "training_part", training_part)
     done = fit_and_judge_side_by_side(one, models, splits)
     assert isinstance(done[0], ValueError)
     assert "at least two classes" in str(done[0])

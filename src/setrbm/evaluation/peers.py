@@ -1,4 +1,4 @@
-"""What a user would take instead today, under the same interface: thin adapters, loaded only when used."""
+"""Other methods to compare with, as scikit-learn estimators of sets. Their packages are imported only when used."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from setrbm.training import hold_out
 
 
 def pooled_svm(C: float = 1.0, gamma: Any = "scale", **settings: Any) -> Pipeline:
-    """Return an SVM on the least and the largest value of each feature over a set (dense), scaled to [0, 1] first.
+    """Return an SVM on the minimum and maximum of each feature over a set; features are scaled to [0, 1] first.
 
     Examples
     --------
@@ -42,20 +42,21 @@ def pooled_svm(C: float = 1.0, gamma: Any = "scale", **settings: Any) -> Pipelin
 
 
 class GatedAttention(ClassifierMixin, BaseEstimator):
-    """Gated-attention network (ABMIL of the package torchmil), its rate chosen on held-out sets; two classes.
+    """Gated-attention network for two classes (torchmil's ABMIL) with the learning rate chosen on held-out sets.
 
-    Needs the extra ``peers``. One set a step, with Adam. It is trained as our own models are, so that it is compared on
-    equal terms: all rates to the end, but for the worse half, which is left behind after an eighth of the epochs and
-    again after a quarter; the one with the best mean held-out loss over the last tenth is trained again on all sets.
+    Needs the extra ``peers``. Trained with Adam, one set per step. For a fair comparison it follows the recipe of our
+    own models: all rates are trained for all epochs, except that the worse half is dropped after an eighth of the
+    epochs and again after a quarter; the rate with the lowest mean held-out loss over the last tenth of the epochs is
+    refitted on all sets.
 
     Parameters
     ----------
     n_hidden : int
-        Units of the layer before the attention.
+        Number of units of the layer before the attention.
     attention : int
-        Units of the attention.
+        Number of units of the attention layer.
     learning_rate : tuple of float
-        The rates to choose from, by held-out likelihood.
+        The candidates.
     max_epochs : int
     weight_decay : float
     validation_fraction : float
@@ -66,7 +67,7 @@ class GatedAttention(ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (2,)
     learning_rate_ : float
     best_score_ : float
-        The held-out mean -log p(y | X).
+        The mean held-out -log p(y | X) of the chosen rate.
 
     Examples
     --------
@@ -98,12 +99,12 @@ class GatedAttention(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from labelled sets."""
+        """Fit to labeled sets."""
         with unchanged_on_error(self):
             bags = as_bags(self, X, reset=True)
             self.classes_, codes = as_codes(bags, y)
             if len(self.classes_) > 2:
-                raise ValueError(f"GatedAttention must have two classes. Got {len(self.classes_)}.")
+                raise ValueError(f"GatedAttention supports two classes. Got {len(self.classes_)}.")
             self._check_settings()
             self.scaling_ = Scaling.fit(bags)
             seed = draws.new_seed(check_random_state(self.random_state))
@@ -112,31 +113,33 @@ class GatedAttention(ClassifierMixin, BaseEstimator):
             with _one_thread():
                 self.learning_rate_, self.best_score_ = self._choose(sets, codes, held_out, seed)
                 if not np.isfinite(self.best_score_):
-                    raise ValueError(f"Training must not diverge. Got no finite loss with {self.learning_rate}.")
+                    raise ValueError(
+                        f"Training diverged with every learning rate in {self.learning_rate}. Try smaller ones."
+                    )
                 chosen = _Training(self._network(seed), self.learning_rate_, self.weight_decay)
                 for epoch in range(self.max_epochs):
-                    chosen.learn(sets, codes, draws.order(seed, epoch, np.arange(len(codes))))
+                    chosen.run_epoch(sets, codes, draws.order(seed, epoch, np.arange(len(codes))))
             self.network_ = chosen.network
         return self
 
     def _check_settings(self) -> None:
         rates = choices_of(self.learning_rate)
         if not rates or not all(isinstance(rate, Real) and 0.0 < float(rate) < np.inf for rate in rates):
-            raise ValueError(f"learning_rate must hold positive numbers. Got {self.learning_rate!r}.")
+            raise ValueError(f"learning_rate must be one or more positive numbers. Got {self.learning_rate!r}.")
         if not isinstance(self.max_epochs, Integral) or self.max_epochs < 1:
             raise ValueError(f"max_epochs must be an integer of 1 or more. Got {self.max_epochs!r}.")
         if not 0.0 < self.validation_fraction < 1.0:
-            raise ValueError(f"validation_fraction must lie between 0 and 1. Got {self.validation_fraction!r}.")
+            raise ValueError(f"validation_fraction must be between 0 and 1. Got {self.validation_fraction!r}.")
 
     def _choose(self, sets: list[Any], codes: Integers, held_out: Integers, seed: int) -> tuple[float, float]:
-        """Return the rate that does best on the held-out sets, and its score."""
-        learned_from = np.setdiff1d(np.arange(len(codes)), held_out)
-        watched = held_out if len(held_out) else learned_from
+        """Return the rate with the lowest held-out loss, and that loss."""
+        train = np.setdiff1d(np.arange(len(codes)), held_out)
+        judged = held_out if len(held_out) else train
         running = [_Training(self._network(seed), rate, self.weight_decay) for rate in choices_of(self.learning_rate)]
         for epoch in range(self.max_epochs):
             for one in running:
-                one.learn(sets, codes, draws.order(seed, epoch, learned_from))
-                one.losses.append(self._loss(one.network, sets, codes, watched))
+                one.run_epoch(sets, codes, draws.order(seed, epoch, train))
+                one.losses.append(self._loss(one.network, sets, codes, judged))
             if epoch + 1 in (self.max_epochs // 8, self.max_epochs // 4):
                 running = sorted(running, key=_Training.late_loss)[: (len(running) + 1) // 2]
         best = min(running, key=_Training.late_loss)
@@ -169,7 +172,7 @@ class GatedAttention(ClassifierMixin, BaseEstimator):
             return np.array([float(network(one)) for one in sets])
 
     def decision_function(self, X: Any) -> Floats:
-        """Return the log-odds of the second class of each set."""
+        """Return the log-odds of the second class for each set."""
         check_is_fitted(self, "network_")
         return self._logits(self.network_, self._tensors(as_bags(self, X, reset=False)))
 
@@ -179,25 +182,25 @@ class GatedAttention(ClassifierMixin, BaseEstimator):
         return np.column_stack([1.0 - p, p])
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class of each set."""
+        """Return the predicted class of each set."""
         return np.asarray(self.classes_[(self.decision_function(X) > 0.0).astype(int)])
 
 
 class _Training:
-    """A network on its way, with its held-out losses so far."""
+    """A network in training, with its held-out losses so far."""
 
     def __init__(self, network: Any, rate: float, weight_decay: float) -> None:
         self.network, self.rate = network, rate
-        self.optimiser = _torch().optim.Adam(network.parameters(), lr=rate, weight_decay=weight_decay, fused=True)
+        self.optimizer = _torch().optim.Adam(network.parameters(), lr=rate, weight_decay=weight_decay, fused=True)
         self.losses: list[float] = []
 
-    def learn(self, sets: list[Any], codes: Integers, order: Integers) -> None:
-        """Make one step for each set of an order."""
+    def run_epoch(self, sets: list[Any], codes: Integers, order: Integers) -> None:
+        """Make one step per set, in the given order."""
         targets = _torch().tensor(codes, dtype=_torch().float32).unsqueeze(1)
         for t in order.tolist():
-            self.optimiser.zero_grad()
+            self.optimizer.zero_grad()
             self.network.criterion(self.network(sets[t]), targets[t]).backward()
-            self.optimiser.step()
+            self.optimizer.step()
 
     def late_loss(self) -> float:
         """Return the mean held-out loss over the last tenth of the epochs."""
@@ -206,7 +209,7 @@ class _Training:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Let torch use one thread: for products as small as these, several only wait for each other."""
+    """Limit torch to one thread; with products this small, more threads only wait for each other."""
     torch = _torch()
     before = torch.get_num_threads()
     torch.set_num_threads(1)

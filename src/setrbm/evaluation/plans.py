@@ -9,26 +9,26 @@ from typing import Any
 
 from setrbm.bags import Bags
 
-Data = Callable[[str], tuple[Bags, Any]]
+Loader = Callable[[str], tuple[Bags, Any]]
 
 
 @dataclass(frozen=True)
 class System:
-    """One row of a table.
+    """A classifier to evaluate: one row of a table.
 
     Attributes
     ----------
     name : str
     make : callable
-        Gives an estimator: ``make(seed, quick, engine, n_jobs)``.
+        Returns an unfitted estimator: ``make(seed, quick, engine, n_jobs)``.
     side_by_side : bool
         Whether many folds can be trained at once.
     cost : float
-        Roughly how many times as long as ClassSetRBM XOR* it takes, for the first guess of the time left.
+        Training time relative to ClassSetRBM XOR*, roughly; used for the first estimate of the time left.
     library : str
-        What does the arithmetic, where it is not one of our engines.
+        The library that trains it, if it is not one of our engines.
     needs, extra : tuple of str, str
-        Packages that an installation may lack, and the extra that brings them.
+        Optional packages it imports, and the extra that installs them.
     """
 
     name: str
@@ -40,7 +40,7 @@ class System:
     extra: str = ""
 
     def missing(self) -> str:
-        """Say what must be installed before this can be run; nothing if all is there."""
+        """Return a message about packages that must be installed first; empty if none is missing."""
         if all(find_spec(package) for package in self.needs):
             return ""
         return f"{self.name} needs {' and '.join(self.needs)}: pip install 'setrbm[{self.extra}]'"
@@ -48,28 +48,29 @@ class System:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be run.
+    """Every system on every fold of every data set.
 
     Attributes
     ----------
     systems : sequence of System
     datasets : sequence of str
     load : callable
-        Gives the sets and labels of a data set by its name.
+        Returns the sets and labels of a data set, given its name.
     folds, repeats, seed : int
+        Of the cross-validation.
     quick : bool
-        Whether systems choose from little and train shortly.
-    engine : str
-        What trains the systems that leave it open: "cpu" fold by fold on all cores, "gpu" all folds at once.
+        Whether systems use few candidates and short training.
+    engine : {"cpu", "gpu"}
+        For systems that do not fix it: "cpu" trains fold by fold on all cores, "gpu" all folds at once.
     n_jobs : int
-        Folds at a time.
+        Number of folds trained at a time on the CPU.
     others : sequence of System
-        Those that are not run now, whose results may stand in the same file if they were made the same way.
+        Systems that are not run, but may have results in the same file if these were made the same way.
     """
 
     systems: Sequence[System]
     datasets: Sequence[str]
-    load: Data
+    load: Loader
     folds: int = 10
     repeats: int = 5
     seed: int = 0

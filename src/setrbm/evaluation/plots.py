@@ -1,4 +1,4 @@
-"""Pictures of results. Only here is matplotlib loaded, and only when a picture is drawn."""
+"""Plots of results. matplotlib is imported only when a plot is drawn."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from setrbm.evaluation.statistics import SAME, not_separated
+from setrbm.evaluation.statistics import SAME, cliques
 
-# Okabe and Ito's colours, which people with any colour vision can tell apart; lines differ by marker or dash too.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+# Okabe and Ito's palette, safe for color-blind readers; lines also differ by marker or dash.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
-OURS, PAPER, FAINT = COLOURS[0], COLOURS[1], "#BBBBBB"
-# With letters of this size, a picture of this width is legible when shown 900 pixels wide.
+OURS, PAPER, FAINT = COLORS[0], COLORS[1], "#BBBBBB"
+# At this width and font size a plot is legible when shown 900 pixels wide.
 WIDTH, DPI = 9.0, 120
 STYLE: dict[str, Any] = {
     "font.size": 9.0, "font.family": "DejaVu Sans", "axes.spines.top": False, "axes.spines.right": False,
@@ -26,24 +26,24 @@ STYLE: dict[str, Any] = {
 
 
 def draw_critical_difference(names: Sequence[str], ranks: Sequence[float], difference: float, path: Path) -> None:
-    """Draw average ranks, the best on top, with upright bars that join what is not separated.
+    """Draw a critical difference diagram: average ranks, best on top, with bars joining those not different.
 
     Parameters
     ----------
     names : sequence of str
     ranks : sequence of float
-        The average rank of each; 1 is the best.
+        The average rank of each system; 1 is the best.
     difference : float
-        Average ranks nearer than this are not separated.
+        The critical difference: average ranks closer than this are not significantly different.
     path : Path
         The PNG to write.
     """
     if not len(names) == len(ranks) >= 2:
         raise ValueError(
-            f"There must be a rank for each of two or more names. Got {len(names)} names, {len(ranks)} ranks."
+            f"There must be two or more names and one rank for each. Got {len(names)} names, {len(ranks)} ranks."
         )
     order = [int(i) for i in np.argsort(np.asarray(ranks), kind="stable")]
-    groups = not_separated([ranks[i] for i in order], difference)
+    groups = cliques([ranks[i] for i in order], difference)
     with style():
         figure = new_figure(0.26 * len(names) + 1.5)
         axes, bars = figure.subplots(1, 2, sharey=True, width_ratios=(1.0, 0.035 * max(len(groups), 2)))
@@ -63,7 +63,7 @@ def draw_critical_difference(names: Sequence[str], ranks: Sequence[float], diffe
 
 
 def _draw_ruler(axes: Any, difference: float, n: int) -> None:
-    """Draw the critical difference above the ranks, and bring the axis out to it."""
+    """Draw the critical difference above the ranks, and extend the axis to it."""
     from matplotlib.ticker import MaxNLocator
 
     axes.set_xlim(0.7, max(n, 1 + difference) + 0.6)
@@ -77,32 +77,32 @@ def _draw_groups(axes: Any, groups: Sequence[Sequence[int]]) -> None:
     for column, group in enumerate(groups):
         axes.plot([column, column], [min(group) - 0.2, max(group) + 0.2], color="black", linewidth=3.5)
     axes.set_xlim(-0.7, max(len(groups), 2) - 0.3)
-    axes.text(-0.5, -1.35, "not separated" if groups else "all separated", va="bottom", fontsize=8.5)
+    axes.text(-0.5, -1.35, "not different" if groups else "all different", va="bottom", fontsize=8.5)
     axes.axis("off")
 
 
-def line_style(place: int) -> dict[str, Any]:
-    """Return colour, dash and marker of the line of a place; those of 49 places differ."""
-    turn = (place + place // len(COLOURS)) % len(DASHES)
-    return {"color": COLOURS[place % len(COLOURS)], "linestyle": DASHES[turn], "marker": MARKERS[turn]}
+def line_style(index: int) -> dict[str, Any]:
+    """Return color, dash and marker of a line; the first 49 lines are all different."""
+    turn = (index + index // len(COLORS)) % len(DASHES)
+    return {"color": COLORS[index % len(COLORS)], "linestyle": DASHES[turn], "marker": MARKERS[turn]}
 
 
 def draw_setting(
     name: str, curves: Mapping[str, Mapping[float, tuple[float, float]]], path: Path, score: str = "mean -log p"
 ) -> None:
-    """Draw what a setting does to the test loss and to the accuracy, a line for each data set.
+    """Draw test loss and accuracy against a setting, one line per data set.
 
     Parameters
     ----------
     name : str
-        Of the setting.
+        The name of the setting.
     curves : mapping of str to mapping of float to (float, float)
-        For each data set and each value of the setting, the loss and the accuracy in per cent. Values lie on
-        a logarithmic axis; 0 stands left of it, after a gap.
+        For each data set and each value of the setting, the loss and the accuracy in percent. The axis is
+        logarithmic; 0 is drawn to the left of it, after a gap.
     path : Path
         The PNG to write.
     score : str
-        What the loss is.
+        The name of the loss.
     """
     values = sorted({value for line in curves.values() for value in line})
     places = dict(zip(values, log_places(values), strict=True))
@@ -121,9 +121,9 @@ def draw_setting(
 
 
 def log_places(values: Sequence[float]) -> list[float]:
-    """Return where rising values stand on a logarithmic axis; 0 stands one typical step, or more, left of the rest."""
+    """Return the positions of increasing values on a logarithmic axis; 0 is put at least a typical step to the left."""
     if not values or values[0] < 0:
-        raise ValueError(f"There must be values, and all must be 0 or more. Got {list(values)}.")
+        raise ValueError(f"There must be one or more values, none negative. Got {list(values)}.")
     places = [math.log10(value) for value in values if value > 0]
     if values[0] > 0:
         return places
@@ -132,7 +132,7 @@ def log_places(values: Sequence[float]) -> list[float]:
 
 
 def _draw_log_axis(axes: Any, places: Mapping[float, float]) -> None:
-    """Label the values themselves, as many as there is room for, and mark the gap after 0."""
+    """Label as many values as there is room for, and mark the gap after 0."""
     x = list(places.values())
     room = max(x[-1] - x[0], SAME) / 9
     kept: list[float] = []
@@ -146,12 +146,12 @@ def _draw_log_axis(axes: Any, places: Mapping[float, float]) -> None:
 
 
 def _short(value: float) -> str:
-    """Return a value in few letters, so that neighbours have room: 0.01, but 3e-4."""
+    """Return a short label of a value: 0.01, but 3e-4."""
     return f"{value:g}" if value == 0 or value >= 0.001 else f"{value:.0e}".replace("e-0", "e-")
 
 
 def _below(axes: Any) -> dict[str, Any]:
-    """Return the coordinates in which 0 is the axis, whatever the data are."""
+    """Return coordinates in which y = 0 is the axis, independent of the data."""
     return {"transform": axes.get_xaxis_transform()}
 
 
@@ -161,13 +161,11 @@ def _legend(figure: Any, handles: Sequence[Any], labels: Sequence[str]) -> None:
 
 
 def style() -> AbstractContextManager[None]:
-    """Return the context in which pictures are drawn; other users of matplotlib keep their own style."""
+    """Return a context with the style of our plots; it leaves matplotlib's global settings alone."""
     try:
         from matplotlib import style
     except ImportError:
-        raise ImportError(
-            "matplotlib must be installed to draw pictures. It is not. Run: pip install 'setrbm[plot]'"
-        ) from None
+        raise ImportError("Plots need matplotlib, which is not installed. Run: pip install 'setrbm[plot]'") from None
     context: AbstractContextManager[None] = style.context(["default", STYLE])
     return context
 
@@ -180,5 +178,5 @@ def new_figure(height: float) -> Any:
 
 
 def save(figure: Any, path: Path) -> None:
-    """Write a PNG without date or version in it: the same picture is the same file."""
+    """Write a PNG without date or version, so that equal plots are equal files."""
     figure.savefig(path, format="png", dpi=DPI, bbox_inches="tight", facecolor="white", metadata={"Software": None})

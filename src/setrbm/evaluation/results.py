@@ -1,4 +1,4 @@
-"""Results of experiments: one row a fold, kept in a CSV file that grows line by line and survives a kill."""
+"""Results of experiments: one row per fold, in a CSV file that is appended to and survives a kill."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from pathlib import Path
 
 from setrbm._files import write_atomically
 
-# Raised whenever the meaning of a column changes; files of another number are refused.
+# Increased whenever the meaning of a column changes; files with another number are refused.
 FORMAT = 1
 
 
 @dataclass(frozen=True, order=True)
 class Fold:
-    """What one system did on one test fold of one data set.
+    """The result of one system on one test fold of one data set.
 
     Attributes
     ----------
     dataset, system : str
     repeat, fold : int
-        Counted from 0.
+        Counting from 0.
     seed : int
-        The seed of the splits; the system's own is derived from it, the repeat and the fold.
+        The seed of the splits; the system's own seed is derived from it, the repeat and the fold.
     n_test, n_right : int
     log_loss : float
-        The mean -log p(y | X) of the test sets; NaN where the system has no probabilities.
+        The mean of -log p(true class) over the test sets; NaN for a system without probabilities.
     chosen : str
         The settings chosen inside the training part, as JSON.
     settings : str
-        A digest of everything that was fixed beforehand: system, choices offered, folds, data.
+        A digest of everything fixed beforehand: system, candidates, folds, data.
     engine : str
-        What did the arithmetic: "cpu", "gpu", "reference", or the library of a peer.
+        What trained the system: "cpu", "gpu", "reference", or another library.
     seconds : float
-        The time of this fold, or its share where many were trained together.
+        The time of this fold, or its share if many were trained at once.
     """
 
     dataset: str
@@ -55,12 +55,12 @@ class Fold:
 
     @property
     def accuracy(self) -> float:
-        """The share of test sets predicted right."""
+        """The fraction of test sets classified correctly."""
         return self.n_right / self.n_test
 
     @property
     def key(self) -> tuple[str, str, int, int]:
-        """What this is the result of."""
+        """The data set, system, repeat and fold."""
         return self.dataset, self.system, self.repeat, self.fold
 
 
@@ -69,9 +69,9 @@ _KINDS = {"str": str, "int": int, "float": float}
 
 
 def read(path: Path) -> list[Fold]:
-    """Return the rows of a results file; none where there is no file.
+    """Return the rows of a results file; an empty list if there is no file.
 
-    A last line without an end is what a kill left in the middle of writing: it is not counted.
+    An incomplete last line, left by a killed process, is ignored.
     """
     if not path.exists():
         return []
@@ -82,14 +82,16 @@ def read(path: Path) -> list[Fold]:
     except (UnicodeDecodeError, csv.Error):
         raise ValueError(f"{path} must be a results file in UTF-8. Got something else.") from None
     if not lines:
-        # A kill may have left the beginning of the header.
+        # A killed process may have left an incomplete header.
         if not ",".join(HEADER).startswith(text):
-            raise ValueError(f"{path} must be a results file, or none. Got something else; write to another folder.")
+            raise ValueError(
+                f"{path} must be a results file or not exist. Got something else. Write to another folder."
+            )
         return []
     if lines[0] != HEADER:
         raise ValueError(
             f"{path} must be a results file with the columns {', '.join(HEADER)}. Got {', '.join(lines[0])}. "
-            "It was written by another version or is something else; write to another folder."
+            "It is another kind of file, or from another version. Write to another folder."
         )
     return [_row(path, number, line) for number, line in enumerate(lines[1:], start=2)]
 
@@ -99,28 +101,30 @@ def _row(path: Path, number: int, line: list[str]) -> Fold:
         raise ValueError(f"Every line of {path} must have {len(HEADER)} columns. Got {len(line)} in line {number}.")
     if line[0] != str(FORMAT):
         raise ValueError(
-            f"{path} must be in results format {FORMAT}. Got format {line[0]!r} in line {number}: it was written by "
+            f"{path} must be in results format {FORMAT}. Got format {line[0]!r} in line {number}: it is from "
             "another version. Write to another folder."
         )
     try:
         values = [_KINDS[str(field.type)](text) for field, text in zip(fields(Fold), line[1:], strict=True)]
     except ValueError as error:
-        raise ValueError(f"Line {number} of {path} must hold numbers where they belong. Got {line}: {error}.") from None
+        raise ValueError(
+            f"Line {number} of {path} must have numbers in its numeric columns. Got {line}: {error}."
+        ) from None
     row = Fold(*values)
     if not 0 <= row.n_right <= row.n_test or row.n_test < 1:
         raise ValueError(
-            f"Line {number} of {path} must count right sets among test sets. Got {row.n_right} of {row.n_test}."
+            f"Line {number} of {path} must have n_right from 0 to n_test. Got {row.n_right} of {row.n_test}."
         )
     return row
 
 
 class Writer:
-    """Appends rows to a results file, each on the disk before the next begins.
+    """Appends rows to a results file.
 
     Parameters
     ----------
     path : Path
-        Begun with a header where it does not exist; an unfinished last line is cut off.
+        Created with a header if it does not exist; an incomplete last line is removed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -135,7 +139,7 @@ class Writer:
             os.truncate(path, len(whole))
 
     def add(self, rows: Iterable[Fold]) -> None:
-        """Append rows and wait until they are on the disk."""
+        """Append rows and wait until they are on disk."""
         with self._path.open("a", encoding="utf-8", newline="") as file:
             file.write(_lines(rows))
             file.flush()
@@ -144,27 +148,27 @@ class Writer:
 
 @contextmanager
 def only_writer(path: Path) -> Iterator[None]:
-    """Keep other processes from writing to a results file; the system lets go of it when a process is killed."""
+    """Lock a results file against other processes; the lock ends with this process, even if it is killed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.with_name(path.name + ".lock").open("w") as file:
         try:
             import fcntl
         except ImportError:
-            # This system has no such locks.
+            # No such locks on this platform.
             yield
             return
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise ValueError(
-                f"{path} must have one writer at a time. Another run is writing to it: wait for it, or write to "
-                "another folder."
+                f"{path} must have one writer at a time. Another run is writing to it: wait, or write to another "
+                "folder."
             ) from None
         yield
 
 
 def write(path: Path, rows: Iterable[Fold]) -> None:
-    """Write a whole results file, its rows in order; the old one is replaced in one step."""
+    """Write a whole results file with its rows in order; an existing file is replaced atomically."""
     write_atomically(path, (",".join(HEADER) + "\n" + _lines(sorted(rows))).encode())
 
 

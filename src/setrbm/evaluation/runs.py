@@ -1,4 +1,4 @@
-"""The record beside the results of how they were made: one entry a run, kept up to date while it goes on."""
+"""A record of how results were made: one entry per run, updated while it runs."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from setrbm.evaluation.results import Fold
 
 KEYS = ("command", "machine", "versions", "seconds", "started", "systems", "datasets", "engine")
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "torch", "triton", "torchmil")
-# A run that is killed is on record up to so long before.
+# The record of a run that is killed may be this much out of date.
 SECONDS_BETWEEN_WRITES = 10.0
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What all runs that keep their results in one file have in common.
+    """What all runs with results in the same file have in common.
 
     Attributes
     ----------
     quick : bool
-        Whether systems chose from little and were trained shortly.
+        Whether systems used few candidates and short training.
     repeats, folds : int
         Of the cross-validation.
     """
@@ -41,14 +41,14 @@ class Kind:
 
 
 class Record:
-    """The entry of one run; nothing is written before its first fold is finished.
+    """The entry of one run; nothing is written before the first fold is finished.
 
     Parameters
     ----------
     path : Path
-        The file of all runs; one that is no such file is refused.
+        The JSON file with the entries of all runs.
     command : str
-        What was asked for.
+        The command that was run.
     kind : Kind, optional
     """
 
@@ -60,14 +60,14 @@ class Record:
         self._started = datetime.now(UTC).strftime("%Y-%m-%d")
         self._rows: list[Fold] = []
 
-    def note(self, row: Fold) -> None:
-        """Write down a finished fold, now or soon."""
-        self._rows.append(row)
-        if time.perf_counter() - self._last_write >= SECONDS_BETWEEN_WRITES:
+    def add(self, rows: Sequence[Fold]) -> None:
+        """Add finished folds; they are written at the latest after ``SECONDS_BETWEEN_WRITES``."""
+        self._rows += rows
+        if self._rows and time.perf_counter() - self._last_write >= SECONDS_BETWEEN_WRITES:
             self._write(finished=False)
 
     def close(self, finished: bool) -> None:
-        """Write down how the run ended."""
+        """Write the entry, and whether the run came to its end."""
         if self._rows:
             self._write(finished)
 
@@ -91,7 +91,7 @@ class Record:
 
 
 def read(path: Path) -> list[Mapping[str, Any]]:
-    """Return the entries of a file of runs; none where there is no file."""
+    """Return the entries of a file of runs; an empty list if there is no file."""
     if not path.exists():
         return []
     try:
@@ -102,27 +102,27 @@ def read(path: Path) -> list[Mapping[str, Any]]:
             str(entry["versions"]["setrbm"])
             Kind(**entry.get("kind", {}))
     except (ValueError, TypeError, KeyError) as error:
-        raise ValueError(f"{path} must hold a list of runs in JSON. Got something else: {error}.") from None
+        raise ValueError(f"{path} must be a JSON list of runs. Got something else: {error}.") from None
     if missing:
         raise ValueError(f"Every run in {path} must have {', '.join(KEYS)}. Got one without {missing[0]}.")
     return entries
 
 
 def kind_of(entries: Sequence[Mapping[str, Any]]) -> Kind | None:
-    """Return the kind of the runs on record; nothing where it is not on record."""
+    """Return the kind of the recorded runs; None if it was not recorded."""
     return next((Kind(**entry["kind"]) for entry in entries if "kind" in entry), None)
 
 
 def _check_version(entries: list[Mapping[str, Any]], path: Path) -> None:
     if others := sorted({entry["versions"]["setrbm"] for entry in entries} - {__version__}):
         raise ValueError(
-            f"All results of a folder must be made by one version of setrbm. Got {others[0]} in {path}, and this is "
+            f"All results in a folder must come from one version of setrbm. Got {others[0]} in {path}; this is "
             f"{__version__}. Write to another folder."
         )
 
 
 def machine(has_gpu: bool) -> str:
-    """Say what the work is done on."""
+    """Describe this machine."""
     words = f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}"
     if not has_gpu:
         return words

@@ -1,4 +1,4 @@
-"""Splits of labelled sets: repeated stratified cross-validation by whole sets."""
+"""Repeated stratified cross-validation by whole sets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from setrbm._types import Integers
 
 @dataclass(frozen=True)
 class Split:
-    """One fold of one repetition: the numbers of the sets to learn from and of those to be tested on."""
+    """One fold of one repetition: the indices of the training sets and of the test sets."""
 
     repeat: int
     fold: int
@@ -23,7 +23,14 @@ class Split:
 
 
 def repeated_folds(y: Any, folds: int = 10, repeats: int = 5, seed: int = 0) -> list[Split]:
-    """Deal whole sets into folds with the same mixture of classes, several times over.
+    """Return the splits of a repeated stratified k-fold cross-validation.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_sets,)
+    folds, repeats : int
+    seed : int
+        Repetition r is shuffled with ``seed + r``.
 
     Examples
     --------
@@ -33,8 +40,8 @@ def repeated_folds(y: Any, folds: int = 10, repeats: int = 5, seed: int = 0) -> 
     """
     if not 0 <= seed <= 2**32 - repeats:
         raise ValueError(
-            f"The seed, and it plus the number of each repetition, must be from 0 to 2**32 - 1. Got {seed} for "
-            f"{repeats} repetitions."
+            f"The seed of every repetition (seed + repeat) must be from 0 to 2**32 - 1. Got seed {seed} for {repeats} "
+            "repetitions."
         )
     classes, codes = np.unique(y, return_inverse=True)
     counts = np.bincount(codes)
@@ -53,5 +60,5 @@ def repeated_folds(y: Any, folds: int = 10, repeats: int = 5, seed: int = 0) -> 
 
 
 def system_seed(seed: int, split: Split) -> int:
-    """Return the seed a system gets in a fold: the same for every system."""
+    """Return the random seed of a system in a split; it is the same for every system."""
     return int(draws.keys(seed, split.repeat, split.fold)[0] >> np.uint64(33))

@@ -1,4 +1,4 @@
-"""Statistics of repeated cross-validation: means and spreads, t-tests of paired folds, ranks over data sets."""
+"""Statistics of repeated cross-validation: means, paired t-tests, ranks over data sets, calibration error."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from scipy import stats
 
 from setrbm._types import Floats
 
-# A score for each (repeat, fold). Shares or per cent: nothing here depends on the unit but `SAME`.
+# A score for each (repeat, fold), as a fraction or in percent.
 Scores = Mapping[tuple[int, int], float]
-# Scores nearer to each other than this differ by rounding only.
+# Scores closer than this differ only by rounding.
 SAME = 1e-9
 LEVEL = 0.95
 
@@ -28,9 +28,9 @@ class Summary:
     mean : float
         Over all folds.
     fold_spread, repeat_spread : float
-        The standard deviation of the folds, and of the means of the repetitions; NaN for a single one.
+        The standard deviation of the folds, and of the means of the repetitions; NaN if there is only one.
     n_folds, n_repeats : int
-        How many folds in all, how many repetitions.
+        The total number of folds, and of repetitions.
     """
 
     mean: float
@@ -50,7 +50,7 @@ class Comparison:
         The mean of a - b.
     t, p : float
     low, high : float
-        The interval of the difference.
+        The confidence interval of the difference.
     """
 
     difference: float
@@ -77,7 +77,7 @@ class Friedman:
 
 
 def summarize(scores: Scores) -> Summary:
-    """Return mean and spread of the scores of one system; every fold counts the same."""
+    """Return the mean and spread of the scores of one system; every fold has the same weight."""
     values = _values(scores, sorted(scores), at_least=1)
     repeats = sorted({repeat for repeat, _ in scores})
     means = [float(np.mean([score for (r, _), score in sorted(scores.items()) if r == repeat])) for repeat in repeats]
@@ -85,9 +85,9 @@ def summarize(scores: Scores) -> Summary:
 
 
 def paired_t_test(a: Scores, b: Scores, level: float = LEVEL) -> Comparison:
-    """Return the plain paired t-test of a - b, which takes the folds for independent.
+    """Return the plain paired t-test of a - b, which assumes independent folds.
 
-    They are not: training parts overlap, so this test finds differences too often. See `corrected_t_test`.
+    Training parts overlap, so this test rejects too often. See `corrected_t_test`.
     """
     left, right = _paired(a, b)
     difference = left - right
@@ -112,24 +112,24 @@ def corrected_t_test(a: Scores, b: Scores, ratio: float | None = None, level: fl
     a, b : mapping of (repeat, fold) to float
         The scores of two systems on the same folds.
     ratio : float, optional
-        n_test / n_train; 1 / (k - 1) for k folds unless given.
+        n_test / n_train; by default 1 / (k - 1) for k folds.
     level : float, default 0.95
-        Of the interval.
+        Of the confidence interval.
     """
     left, right = _paired(a, b)
     return _corrected(left - right, _fold_ratio(a) if ratio is None else ratio, level)
 
 
 def one_sample_interval(scores: Scores, figure: float, ratio: float | None = None, level: float = LEVEL) -> Comparison:
-    """Return the corrected t-test of the mean of ``scores`` less one published figure.
+    """Return the corrected t-test of the mean of ``scores`` minus one published figure.
 
-    The figure is taken as exact, since its own spread is not known: the true interval is wider.
+    The figure is treated as exact, because its own spread is unknown: the true interval is wider.
 
     Parameters
     ----------
     scores : mapping of (repeat, fold) to float
     figure : float
-        In the unit of the scores.
+        In the same unit as the scores.
     ratio, level : float
         As in `corrected_t_test`.
     """
@@ -138,13 +138,13 @@ def one_sample_interval(scores: Scores, figure: float, ratio: float | None = Non
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    r"""Return the p values of a family adjusted by Holm's method, in the order given.
+    r"""Return the p-values of a family of tests adjusted by Holm's method, in the order given.
 
     .. math:: \tilde p_{(i)} = \max_{j \le i} \min\{1, (m - j + 1)\, p_{(j)}\}
     """
     p = np.asarray(p_values, dtype=float)
     if not ((p >= 0) & (p <= 1)).all():
-        raise ValueError(f"Every p value must be from 0 to 1. Got {p[~((p >= 0) & (p <= 1))][0]}.")
+        raise ValueError(f"Every p-value must be from 0 to 1. Got {p[~((p >= 0) & (p <= 1))][0]}.")
     order = np.argsort(p, kind="stable")
     adjusted = np.empty_like(p)
     adjusted[order] = np.maximum.accumulate(np.minimum(1.0, p[order] * np.arange(len(p), 0, -1)))
@@ -152,24 +152,24 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def friedman(scores: npt.ArrayLike) -> Friedman:
-    """Return the Friedman test of systems over data sets, with average ranks; equal scores share their rank.
+    """Return the Friedman test of systems over data sets, with average ranks; ties share their rank.
 
     Parameters
     ----------
     scores : array of shape (n_datasets, n_systems)
-        The higher the better.
+        Higher is better.
     """
     table = np.round(np.asarray(scores, dtype=float) / SAME) * SAME
     if table.ndim != 2 or table.shape[0] < 2 or table.shape[1] < 3:
         raise ValueError(
-            f"The Friedman test must have two or more data sets and three or more systems. Got shape {table.shape}."
+            f"The Friedman test needs two or more data sets and three or more systems. Got shape {table.shape}."
         )
     if not np.isfinite(table).all():
         raise ValueError(
-            f"Every score must be finite. Got {(~np.isfinite(table)).sum()} that are not. Leave out those systems."
+            f"Every score must be finite. Got {(~np.isfinite(table)).sum()} that are not. Leave those systems out."
         )
     ranks = np.asarray(stats.rankdata(-table, axis=1), dtype=float)
-    # Where all systems are equal on every data set, the statistic is 0 / 0.
+    # If all systems are equal on every data set, the statistic is 0 / 0.
     if (np.ptp(table, axis=1) == 0).all():
         return Friedman(0.0, 1.0, ranks.mean(axis=0))
     result = stats.friedmanchisquare(*(-table.T))
@@ -177,11 +177,11 @@ def friedman(scores: npt.ArrayLike) -> Friedman:
 
 
 def critical_difference(n_systems: int, n_datasets: int, level: float = LEVEL) -> float:
-    r"""Return how far average ranks must lie apart to be separated by Nemenyi's test.
+    r"""Return the difference of average ranks that is significant in Nemenyi's test.
 
     .. math:: CD = \frac{q}{\sqrt 2} \sqrt{\frac{k (k + 1)}{6 N}}
 
-    with q the quantile of the studentised range of k systems, and N data sets.
+    with q the quantile of the studentized range of k systems, and N data sets.
     """
     if n_systems < 2 or n_datasets < 1:
         raise ValueError(
@@ -191,10 +191,19 @@ def critical_difference(n_systems: int, n_datasets: int, level: float = LEVEL) -
     return q * math.sqrt(n_systems * (n_systems + 1) / (6 * n_datasets))
 
 
-def not_separated(ranks: npt.ArrayLike, difference: float) -> list[list[int]]:
-    """Return the largest groups whose ranks lie within ``difference``, as positions in ``ranks``, best first.
+def cliques(ranks: npt.ArrayLike, difference: float) -> list[list[int]]:
+    """Return the largest groups of systems that are not significantly different, best first.
 
-    A system that is separated from all others is in no group.
+    Parameters
+    ----------
+    ranks : array of shape (n_systems,)
+    difference : float
+        The critical difference: ranks within a group differ by no more than this.
+
+    Returns
+    -------
+    list of list of int
+        Positions in ``ranks``. A system that differs from all others is in no group.
     """
     values = np.asarray(ranks, dtype=float)
     order = np.argsort(values, kind="stable")
@@ -206,6 +215,27 @@ def not_separated(ranks: npt.ArrayLike, difference: float) -> list[list[int]]:
             groups.append([int(i) for i in order[start:end]])
         reached = max(reached, end)
     return groups
+
+
+def expected_calibration_error(p: npt.ArrayLike, y: npt.ArrayLike, bins: int = 10) -> float:
+    r"""Return the expected calibration error of the predictions of a binary classifier.
+
+    .. math:: ECE = \sum_b \frac{n_b}{n} \left| \mathrm{accuracy}_b - \mathrm{confidence}_b \right|
+
+    Parameters
+    ----------
+    p : array of shape (n_sets,)
+        The predicted probability of class 1.
+    y : array of shape (n_sets,)
+        The labels, 0 or 1.
+    bins : int
+        Number of bins of equal width, by the probability of the predicted class, from 1/2 to 1.
+    """
+    p, y = np.asarray(p, dtype=float), np.asarray(y)
+    confidence, right = np.maximum(p, 1.0 - p), (p > 0.5) == (y == 1)
+    which = np.minimum(((confidence - 0.5) * 2.0 * bins).astype(int), bins - 1)
+    gaps = np.bincount(which, weights=right - confidence, minlength=bins)
+    return float(np.abs(gaps).sum() / len(p))
 
 
 def _values(scores: Scores, keys: Sequence[tuple[int, int]], at_least: int) -> Floats:
@@ -221,11 +251,11 @@ def _values(scores: Scores, keys: Sequence[tuple[int, int]], at_least: int) -> F
 
 
 def _paired(a: Scores, b: Scores) -> tuple[Floats, Floats]:
-    """Return the scores of the same folds beside each other."""
+    """Return the scores of the same folds in the same order."""
     if odd := sorted(set(a) ^ set(b)):
         raise ValueError(
             f"Both systems must have a score for each (repeat, fold). Got {len(a)} and {len(b)} scores, {len(odd)} of "
-            f"them without a partner, the first at {odd[0]}."
+            f"them unpaired, the first at {odd[0]}."
         )
     keys = sorted(a)
     return _values(a, keys, at_least=2), _values(b, keys, at_least=2)
@@ -240,7 +270,7 @@ def _fold_ratio(scores: Scores) -> float:
     if len(set(counts.values())) > 1 or min(counts.values()) < 2:
         raise ValueError(
             f"Every repetition must have the same number of folds, two or more. Got {list(counts.values())} folds. "
-            "Finish the run, or give the ratio of test to training sets."
+            "Finish the run, or pass the ratio of test to training sets."
         )
     return 1.0 / (next(iter(counts.values())) - 1)
 
@@ -257,7 +287,7 @@ def _corrected(difference: Floats, ratio: float, level: float) -> Comparison:
 
 
 def _without_variance(mean: float) -> Comparison:
-    """Return the limit of the test where all differences are equal."""
+    """Return the limit of the test as all differences become equal."""
     if abs(mean) <= SAME:
         return Comparison(0.0, 0.0, 1.0, 0.0, 0.0)
     return Comparison(mean, math.copysign(math.inf, mean), 0.0, mean, mean)

@@ -1,7 +1,7 @@
-"""The protocol of every table: folds by set, choices inside the training part alone, the same splits for every system.
+"""One system on one split: fit on the training part, judge on the test part.
 
-A system is shown the sets and labels of a training part, and afterwards the sets of the test part without their
-labels. It is made anew for every fold, so that nothing it was shown in another can help it.
+A system sees the sets and labels of the training part, then the sets of the test part without their labels. Every
+split gets a new, unfitted system, so nothing can leak from one fold to another.
 """
 
 from __future__ import annotations
@@ -23,24 +23,34 @@ from setrbm.estimators.choosing import fit_side_by_side
 from setrbm.evaluation.results import Fold
 from setrbm.evaluation.splits import Split
 
-# Settings that say how the work is done, not what comes of it.
+# Parameters that change how a result is computed, but not the result.
 HOW = ("engine", "memory_mib", "n_jobs", "random_state", "verbose")
+# Constructor parameters that were added after results had been recorded, with the default that changes no result. At
+# that default they stay out of the digest, so recorded results keep their digest and runs can be resumed.
+ADDED_PARAMETERS: dict[str, Any] = {}
 
 
 def settings_digest(estimator: Any, bags: Bags, y: Any, folds: int, repeats: int, seed: int) -> str:
-    """Return a digest of everything that decides the results of an experiment but the code."""
+    """Return a digest of everything except the code that decides the results of an experiment."""
     values = {
         name: value if isinstance(value, str | int | float | bool | None) else repr(value)
         for name, value in estimator.get_params(deep=True).items()
-        if name.rsplit("__", 1)[-1] not in HOW and not hasattr(value, "get_params")
+        if not hasattr(value, "get_params") and not _is_ignored(name.rsplit("__", 1)[-1], value)
     }
     data, labels = hashlib.sha256(), np.asarray(y)
     X = (bags.X.data, bags.X.indices, bags.X.indptr) if bags.is_sparse else (bags.X,)
-    # Objects would give the addresses they happen to have.
+    # The bytes of an object array would be memory addresses.
     for array in (bags.offsets, labels.astype(str) if labels.dtype == object else labels, *X):
         data.update(np.ascontiguousarray(array).tobytes())
     whole = [type(estimator).__name__, sorted(values.items(), key=str), data.hexdigest(), folds, repeats, seed]
     return hashlib.sha256(json.dumps(whole, default=str).encode()).hexdigest()[:12]
+
+
+def _is_ignored(name: str, value: Any) -> bool:
+    if name not in ADDED_PARAMETERS:
+        return name in HOW
+    neutral = ADDED_PARAMETERS[name]
+    return type(value) is type(neutral) and bool(value == neutral)
 
 
 @dataclass(frozen=True)
@@ -55,52 +65,54 @@ class Trial:
     settings: str
     engine: str
 
-    def shown(self, split: Split) -> tuple[Bags, Any]:
-        """Return what a system may learn from in a fold."""
+    def training_part(self, split: Split) -> tuple[Bags, Any]:
+        """Return the sets and labels a system may learn from."""
         return self.bags[split.train], np.asarray(self.y)[split.train]
 
     def judge(self, fitted: Any, split: Split, seconds: float) -> Fold:
-        """Hold the predictions of a fitted system for the test sets against their labels."""
-        hidden, truth = self.bags[split.test], np.asarray(self.y)[split.test]
-        predicted = np.asarray(fitted.predict(hidden))
+        """Compare the predictions of a fitted system for the test sets with their labels."""
+        test, truth = self.bags[split.test], np.asarray(self.y)[split.test]
+        predicted = np.asarray(fitted.predict(test))
         return Fold(
             self.dataset, self.system, split.repeat, split.fold, self.seed, len(truth),
-            int((predicted == truth).sum()), _log_loss(fitted, hidden, truth), chosen_settings(fitted), self.settings,
+            int((predicted == truth).sum()), _log_loss(fitted, test, truth), chosen_settings(fitted), self.settings,
             self.engine, round(seconds, 3),
         )  # fmt: skip
 
 
 def fit_and_judge(trial: Trial, estimator: Any, split: Split) -> Fold:
-    """Fit a system on the training part of one fold and judge it on the test part."""
+    """Fit a system on the training part of a split and judge it on the test part."""
     begin = time.perf_counter()
-    with quiet():
-        estimator.fit(*trial.shown(split))
+    with quiet_but_for_interrupts():
+        estimator.fit(*trial.training_part(split))
     return trial.judge(estimator, split, time.perf_counter() - begin)
 
 
 def fit_and_judge_side_by_side(
     trial: Trial, estimators: Sequence[Any], splits: Sequence[Split], monitor: Monitor | None = None
 ) -> list[Fold | Exception]:
-    """Do the same for many folds at once, every candidate of every fold side by side."""
+    """Do the same for many splits at once: all candidates of all splits are trained side by side."""
+    from setrbm.estimators._choosing import fit_side_by_side
+
     begin = time.perf_counter()
-    with quiet():
-        faults = fit_side_by_side(estimators, [(*trial.shown(split), None) for split in splits], monitor)
+    with quiet_but_for_interrupts():
+        errors = fit_side_by_side(estimators, [(*trial.training_part(split), None) for split in splits])
     share = (time.perf_counter() - begin) / len(splits)
 
     def judged(estimator: Any, split: Split) -> Fold | Exception:
         try:
             return trial.judge(estimator, split, share)
-        except Exception as fault:
-            return fault
+        except Exception as error:
+            return error
 
     return [
-        fault or judged(estimator, split) for estimator, split, fault in zip(estimators, splits, faults, strict=True)
+        error or judged(estimator, split) for estimator, split, error in zip(estimators, splits, errors, strict=True)
     ]
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
-    """Leave out what fits say about single folds."""
+def quiet_but_for_interrupts() -> Iterator[None]:
+    """Ignore warnings about single folds, except that a fit cut short by Ctrl-C raises KeyboardInterrupt."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         warnings.simplefilter("default", DeviceMemoryWarning)
@@ -108,13 +120,12 @@ def quiet() -> Iterator[None]:
 
 
 def _log_loss(fitted: Any, bags: Bags, truth: Any) -> float:
-    """Return the mean -log p of the right classes; NaN where there are no probabilities."""
-    if not hasattr(fitted, "predict_log_proba") and not hasattr(fitted, "predict_proba"):
+    """Return the mean of -log p(true class); NaN for a system without probabilities."""
+    if not hasattr(fitted, "predict_proba"):
         return float("nan")
-    p = fitted.predict_proba(bags)
-    right = p[np.arange(len(truth)), np.searchsorted(fitted.classes_, truth)]
-    # No system is so sure that one set weighs more than all others together.
-    return round(float(-np.log(np.clip(right, 1e-15, None)).mean()), 6)
+    p = fitted.predict_proba(bags)[np.arange(len(truth)), np.searchsorted(fitted.classes_, truth)]
+    # The bound keeps the mean finite where a system was certain and wrong.
+    return round(float(-np.log(np.clip(p, 1e-15, None)).mean()), 6)
 
 
 def chosen_settings(fitted: Any) -> str:

@@ -15,10 +15,10 @@ from setrbm.evaluation.statistics import (
     LEVEL,
     SAME,
     Friedman,
+    cliques,
     corrected_t_test,
     critical_difference,
     friedman,
-    not_separated,
     summarize,
 )
 from setrbm.reproduction.effects import BASE, EFFECTS, TITLES, curves
@@ -397,7 +397,7 @@ def _ranks(table: Table1) -> list[str]:
     left_out = [system for system in table.systems if system not in names]
     if left_out:
         lines += [f"Without {_listed(left_out)}: not all their folds are there.", ""]
-    groups = not_separated(result.ranks, difference)
+    groups = cliques(result.ranks, difference)
     kept = {(a, b) for group in groups for a in group for b in group if a < b}
     pairs = len(names) * (len(names) - 1) // 2
     return [

@@ -12,12 +12,12 @@ from setrbm.reproduction.tables import Table1
 
 
 def draw_accuracies(table: Table1, path: Path) -> None:
-    """Draw one panel a data set: each system's mean with its corrected 95 % interval, and the paper's figure.
+    """Draw one panel per data set: each system's mean with its corrected 95% interval, and the paper's figure.
 
     Parameters
     ----------
     table : Table1
-        Incomplete cells stay empty.
+        Incomplete cells are left empty.
     path : Path
         The PNG to write.
     """
@@ -30,8 +30,8 @@ def draw_accuracies(table: Table1, path: Path) -> None:
         panels[0].set_ylim(len(table.systems) - 0.4, -0.6)
         figure.supxlabel("accuracy in %", fontsize=9)
         handles = [
-            _handle("o", OURS, "ours, with its corrected 95 % interval", line="-"),
-            _handle("D", PAPER, "the paper", hollow=True),
+            _handle("o", OURS, "ours, with corrected 95% interval", line="-"),
+            _handle("D", PAPER, "paper", hollow=True),
         ]
         figure.legend(handles=handles, loc="outside upper center", ncols=2)
         save(figure, path)
@@ -56,8 +56,8 @@ def _draw_data_set(axes: Any, table: Table1, dataset: str) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(nbins=4, integer=True, steps=[1, 2, 5, 10]))
 
 
-def _handle(marker: str, colour: str, label: str, line: Any = "none", hollow: bool = False) -> Any:
+def _handle(marker: str, color: str, label: str, line: Any = "none", hollow: bool = False) -> Any:
     from matplotlib.lines import Line2D
 
-    face = "none" if hollow else colour
-    return Line2D([], [], color=colour, marker=marker, markerfacecolor=face, linestyle=line, label=label)
+    face = "none" if hollow else color
+    return Line2D([], [], color=color, marker=marker, markerfacecolor=face, linestyle=line, label=label)
