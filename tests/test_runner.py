@@ -18,8 +18,6 @@ from setrbm.evaluation.plans import Plan, System
 from setrbm.evaluation.runner import run
 from setrbm.evaluation.runs import Record
 from setrbm.evaluation.runs import read as read_runs
-from setrbm.reproduction.paper import PAPER_SYSTEMS
-from setrbm.reproduction.systems import ROWS, find_system
 
 
 class Mean(ClassifierMixin, BaseEstimator):
@@ -356,23 +354,6 @@ def test_workers_exit_when_their_parent_is_killed(script, tmp_path):
     assert not still_there()
 
 
-def test_every_row_of_the_paper_has_a_system():
-    assert tuple(ROWS)[: len(PAPER_SYSTEMS)] == PAPER_SYSTEMS
-    for quick in (False, True):
-        for one in ROWS.values():
-            if one.library != "torchmil":
-                assert hasattr(one.make(0, quick, "cpu", 1), "fit")
-
-
-def test_a_row_is_found_however_it_is_written_and_else_the_nearest_are_named():
-    assert find_system("svm-MIGRAPH").name == "SVM-miGraph"
-    assert find_system("xor* hybrid").name == "ClassSetRBM XOR* Hybrid"
-    with pytest.raises(ValueError, match=r"Got 'ClassSetRBM XR\*'. The nearest: ClassSetRBM XOR\*"):
-        find_system("ClassSetRBM XR*")
-    with pytest.raises(ValueError, match="All: ClassSetRBM XOR, "):
-        find_system("zzzzzz")
-
-
 def test_a_plan_that_names_a_row_twice_is_refused(tmp_path):
     with pytest.raises(ValueError, match="must name every system and every data set once"):
         run(plan(system(), system()), tmp_path / "table.csv")
@@ -413,10 +394,3 @@ def test_workers_that_are_killed_again_fail_and_the_rest_goes_on(tmp_path):
     assert len(outcome.failures) == 5
     assert "a worker process was killed, perhaps out of memory: try fewer --jobs" in outcome.failures[0].message
     assert [row.system for row in results.read(path)] == ["Mean"] * 5
-
-
-def test_our_row_is_run_with_the_defaults_of_the_estimator():
-    made = find_system("ClassSetRBMCV").make(3, False, "cpu", 1)
-    assert made.get_params() == ClassSetRBMCV(engine="cpu", n_jobs=1, random_state=3).get_params()
-    quick = find_system("ClassSetRBMCV").make(3, True, "cpu", 1).get_params()
-    assert quick["max_epochs"] < max(np.ravel(made.max_epochs))

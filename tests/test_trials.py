@@ -5,11 +5,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.pipeline import make_pipeline
 
+import setrbm
 from setrbm import Bags, ClassSetRBMCV
 from setrbm.engines.cpu import CpuSession
 from setrbm.engines.protocol import DeviceMemoryWarning
-from setrbm.estimators import SetSVCCV, _choosing
+from setrbm.estimators import InputPooling, SetSVCCV, _choosing
+from setrbm.evaluation import trials
 from setrbm.evaluation.splits import Split, repeated_folds, system_seed
 from setrbm.evaluation.trials import (
     Trial,
@@ -211,6 +214,33 @@ def test_the_digest_follows_what_decides_a_result_and_nothing_else():
         digest(ClassSetRBMCV(), seed=1),
     ]
     assert len({base, *others}) == 9
+
+
+def test_a_parameter_added_later_changes_the_digest_only_away_from_its_neutral_default(monkeypatch):
+    bags, y = sets()
+
+    class Later(setrbm.ClassSetRBMCV):
+        def __init__(self, n_hidden=100, *, shrinkage=None, random_state=None):
+            super().__init__(n_hidden, random_state=random_state)
+            self.shrinkage = shrinkage
+
+    class Before(setrbm.ClassSetRBMCV):
+        def __init__(self, n_hidden=100, *, random_state=None):
+            super().__init__(n_hidden, random_state=random_state)
+
+    Before.__name__ = Later.__name__ = "ClassSetRBMCV"
+
+    def digest(model):
+        return settings_digest(model, bags, y, 5, 1, 0)
+
+    assert digest(Later()) != digest(Before())
+    monkeypatch.setitem(trials.ADDED_PARAMETERS, "shrinkage", None)
+    assert digest(Later()) == digest(Before())
+    assert digest(make_pipeline(InputPooling(), Later())) == digest(make_pipeline(InputPooling(), Before()))
+    monkeypatch.setitem(trials.ADDED_PARAMETERS, "shrinkage", 0.0)
+    assert digest(Later(shrinkage=0.0)) == digest(Before())
+    others = [digest(Later(shrinkage=value)) for value in (0.1, None, False)]
+    assert len({digest(Before()), *others}) == 4
 
 
 def test_what_was_chosen_is_written_down():

@@ -265,9 +265,11 @@ def _fold_by_fold(task: _Task) -> Iterator[Fold | Failure]:
     # If a worker is killed, joblib ends all of them; the unfinished folds are tried once more.
     for _ in range(2):
         jobs = (joblib.delayed(_in_worker)(task, split) for split in list(left.values()))
-        workers = {"initializer": _exit_with, "initargs": (os.getpid(),)} if task.plan.n_jobs != 1 else {}
+        parallel = joblib.Parallel(
+            n_jobs=task.plan.n_jobs, return_as="generator_unordered", initializer=_exit_with, initargs=(os.getpid(),)
+        )
         try:
-            for done in joblib.Parallel(n_jobs=task.plan.n_jobs, return_as="generator_unordered", **workers)(jobs):
+            for done in parallel(jobs):
                 del left[done.repeat, done.fold]
                 yield done
             return
