@@ -620,9 +620,9 @@ def test_reproduce_makes_the_table_its_page_and_goes_on_from_what_is_there(tmp_p
     again = reproduce(tmp_path / "out", "-m", "svm-max", "-m", "Pooled SVM")
     assert again.exit_code == 0
     assert [row.key for row in read_results(tmp_path / "out" / "table1.csv")] == [row.key for row in rows]
-    assert "Nothing was to be done" not in first.stdout
-    assert "Nothing was to be done: " in again.stdout
-    assert "has all 6 folds already. To make them anew, write to another folder with -o." in again.stdout
+    assert "Nothing to do" not in first.stdout
+    assert "Nothing to do: all 6 folds are in " in again.stdout
+    assert "To run them again, write to another folder with -o." in again.stdout
     runs = json.loads((tmp_path / "out" / "table1-runs.json").read_text())
     command = "setrbm reproduce table1 --quick -m SVM-max -m 'Pooled SVM' -d musk1 --folds 3"
     assert [entry["command"] for entry in runs] == [command]
@@ -652,8 +652,8 @@ def test_remarks_beside_the_results_stand_on_the_page(tmp_path):
     for damaged in ("no list", '[{"system": "SVM-max"}]', '["SVM-max"]'):
         (tmp_path / "table1-remarks.json").write_text(damaged)
         result = reproduce(tmp_path, "-m", "SVM-max")
-        assert result.exit_code == 2
-        assert "table1-remarks.json must hold a list in JSON, each with system, dataset and remark" in result.stderr
+        assert result.exit_code == 1
+        assert "table1-remarks.json must be a JSON list of objects with system, dataset and remark" in result.stderr
 
 
 def test_reproduce_names_the_nearest_rows_and_data_sets(tmp_path):
@@ -677,7 +677,7 @@ def test_what_is_missing_is_told_before_any_work(tmp_path, monkeypatch):
     assert result.exit_code == 2
     assert "These data sets are not in the data folder: musk2, elephant, fox, tiger." in result.stderr
     assert "--fetch fox --from FOLDER_OR_ADDRESS" in result.stderr
-    assert "Or do without: -d musk1." in result.stderr
+    assert "Or run without them: -d musk1." in result.stderr
     monkeypatch.setattr(
         "setrbm.evaluation.plans.find_spec",
         lambda name: None if name == "torchmil" else importlib.util.find_spec(name),
@@ -688,7 +688,7 @@ def test_what_is_missing_is_told_before_any_work(tmp_path, monkeypatch):
     from setrbm.reproduction.systems import ROWS
 
     two = {name: ROWS[name] for name in ("SVM-max", "Gated attention")}
-    monkeypatch.setattr("setrbm.reproduction.systems.ROWS", two)
+    monkeypatch.setattr("setrbm.reproduction.commands.ROWS", two)
     result = reproduce(out)
     assert result.exit_code == 0, result.stderr
     assert "Left out: Gated attention needs torch and torchmil" in result.stderr
@@ -713,13 +713,13 @@ def test_the_page_alone_is_written_from_what_is_there(tmp_path):
     assert "must go to a folder. Got the file" in run("reproduce", "page", "-o", tmp_path / "file").stderr
     empty = run("reproduce", "page", "-o", out)
     assert empty.exit_code == 2
-    assert "There must be results to show." in empty.stderr
+    assert "There are no results to show in " in empty.stderr
     assert reproduce(out, "-m", "SVM-max").exit_code == 0
     before = (out / "table1.csv").read_bytes()
     # Of what kind the results are is on record.
     result = run("reproduce", "page", "-o", out, "--report", docs)
     assert result.exit_code == 0, result.stderr
-    assert "No reproduction: 1 x 3 folds instead of 5 x 10, with few settings and short training." in result.stdout
+    assert "Not a reproduction: 1 x 3 folds instead of 5 x 10, with few candidates and short training." in result.stdout
     assert (docs / "reproduction.md").read_text() == (out / "reproduction.md").read_text()
     assert (out / "table1.csv").read_bytes() == before
 
@@ -762,7 +762,7 @@ def test_what_was_finished_before_ctrl_c_has_its_record(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "fit_and_judge", interrupted)
     result = reproduce(tmp_path, "-m", "SVM-max", "--jobs", 1)
     assert result.exit_code != 0
-    assert "the same command goes on from there" in result.stderr
+    assert "Run the same command again to resume." in result.stderr
     assert len(read_results(tmp_path / "table1.csv")) == 1
     assert len(json.loads((tmp_path / "table1-runs.json").read_text())) == 1
 
@@ -776,4 +776,4 @@ def test_a_failed_fold_is_told_and_the_exit_code_says_so(tmp_path, monkeypatch):
     assert result.exit_code == 1
     assert "Failed: SVM-max on musk1, repetition 1, fold 1 and 2 more: ValueError: no luck" in result.stderr
     assert result.stderr.count("no luck") == 1
-    assert "3 folds failed; the same command tries them again." in result.stderr
+    assert "3 folds failed. Run the same command to try them again." in result.stderr

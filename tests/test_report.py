@@ -1,7 +1,6 @@
 """The page of the reproduction: what stands on it comes from the rows, and the same rows give the same page."""
 
 import dataclasses
-import json
 import re
 from pathlib import Path
 
@@ -9,10 +8,14 @@ import numpy as np
 import pytest
 
 from made_rows import FOLDS, REPEATS, cell, everywhere, row
-from setrbm.evaluation import results
 from setrbm.evaluation.statistics import critical_difference
+from setrbm.reproduction.account import AFTER, BEFORE, CHANGE, duration
+from setrbm.reproduction.budgets import budget_of, settings_of
+from setrbm.reproduction.paper import DATASETS
+from setrbm.reproduction.records import Records
 from setrbm.reproduction.rendering import as_html, as_latex, interval
-from setrbm.reproduction.report import ACCURACIES, RANKS, duration, report_text, write_report
+from setrbm.reproduction.report import ACCURACIES, RANKS, report_text, write_report
+from setrbm.reproduction.systems import ROWS as SYSTEMS
 from setrbm.reproduction.tables import Table1
 
 RUN = {
@@ -29,8 +32,12 @@ ROWS = everywhere({"ClassSetRBM XOR*": 15, "SVM-max": 14, "MLP-maxOut": 13, "Our
 REMARKS = {("ClassSetRBM XOR*", "elephant"): "Fewer\n epochs."}
 
 
-def text(rows=ROWS, runs=(RUN,), remarks=None, effects=()):
-    return report_text(Table1(rows, REPEATS, FOLDS), runs, remarks, effects)
+def text(rows=ROWS, runs=(RUN,), **records):
+    return report_text(Table1(rows, REPEATS, FOLDS), Records(rows, runs, **records))
+
+
+def write(folder, rows=ROWS, quick=False, **records):
+    return write_report(Table1(rows, REPEATS, FOLDS, quick), Records(rows, **records), folder)
 
 
 def section(page, title):
@@ -41,7 +48,7 @@ def test_the_same_input_gives_the_same_files(tmp_path):
     pytest.importorskip("matplotlib")
     folders = tmp_path / "a", tmp_path / "b"
     for folder, rows in zip(folders, (ROWS, ROWS[::-1]), strict=True):
-        page = write_report(rows, [RUN], folder, REMARKS, repeats=REPEATS, folds=FOLDS)
+        page = write(folder, rows, runs=[RUN], remarks=REMARKS)
         assert page == folder / "reproduction.md"
         assert page.read_text(encoding="utf-8") == text(remarks=REMARKS)
     for name in ("reproduction.md", f"images/{ACCURACIES}", f"images/{RANKS}"):
@@ -52,7 +59,7 @@ def test_every_picture_on_the_page_is_written(tmp_path):
     pytest.importorskip("matplotlib")
     of_settings = [row("base", "fox", 0, fold, 12) for fold in range(FOLDS)]
     for rows, effects in ((ROWS, of_settings), (cell("Ours", "fox", 12), [])):
-        page = write_report(rows, [RUN], tmp_path, repeats=REPEATS, folds=FOLDS, effects=effects)
+        page = write(tmp_path, rows, effects=effects)
         links = re.findall(r"!\[.*?\]\((.*?)\)", page.read_text(encoding="utf-8"))
         assert len(links) == (6 if effects else 1)
         assert all((tmp_path / link).exists() for link in links)
@@ -60,8 +67,8 @@ def test_every_picture_on_the_page_is_written(tmp_path):
 
 def test_effects_that_lack_folds_are_marked():
     rows = [row(name, "fox", 0, fold, 12) for name in ("base", "n_hidden=10") for fold in range(FOLDS)]
-    assert "Not all folds are there" not in text(effects=rows)
-    assert f"**Not all folds are there, but {2 * FOLDS - 1} of {2 * FOLDS}" in text(effects=rows[:-1])
+    assert "Incomplete" not in text(effects=rows)
+    assert f"**Incomplete: {2 * FOLDS - 1} of {2 * FOLDS} folds" in text(effects=rows[:-1])
 
 
 def test_the_page_says_how_it_was_made():
@@ -73,7 +80,7 @@ def test_the_page_says_how_it_was_made():
     assert r"| ClassSetRBM XOR\* | cpu | 2.5 s | 2.5 s | 2.5 s | 2.5 s | 2.5 s |" in part
     assert "| SVM-miGraph |" not in part
     assert "No run is on record." in text(runs=())
-    assert "10 min, 1,234 folds, ended before the last, engine" in text(runs=[RUN | {"folds": 1234, "finished": False}])
+    assert "10 min, 1,234 folds, interrupted, engine" in text(runs=[RUN | {"folds": 1234, "finished": False}])
     assert "setrbm 1.3." in text(runs=[{**RUN, "versions": "setrbm 1.3"}])
 
 
@@ -86,34 +93,34 @@ def test_one_fold_that_met_other_work_does_not_make_the_time():
 
 def test_a_page_of_a_quick_run_says_so_first(tmp_path):
     pytest.importorskip("matplotlib")
-    page = write_report(ROWS, [], tmp_path, repeats=REPEATS, folds=FOLDS, quick=True).read_text(encoding="utf-8")
-    assert "**No reproduction: 2 x 5 folds instead of 5 x 10, with few settings and short training.**" in page
-    assert as_latex(Table1(ROWS, REPEATS, FOLDS, quick=True)).count("No reproduction: 2 x 5 folds") == 1
+    page = write(tmp_path, quick=True).read_text(encoding="utf-8")
+    assert "**Not a reproduction: 2 x 5 folds instead of 5 x 10, with few candidates and short training.**" in page
+    assert as_latex(Table1(ROWS, REPEATS, FOLDS, quick=True)).count("Not a reproduction: 2 x 5 folds") == 1
 
 
 def test_a_page_without_matplotlib_says_what_is_missing(tmp_path, monkeypatch):
     monkeypatch.setattr("setrbm.reproduction.report.find_spec", lambda name: None)
-    page = write_report(ROWS, [], tmp_path, repeats=REPEATS, folds=FOLDS).read_text(encoding="utf-8")
-    assert page.count("*A picture is missing here: matplotlib was not installed.*") == 2
+    page = write(tmp_path).read_text(encoding="utf-8")
+    assert page.count("*A plot is missing here: matplotlib was not installed.*") == 2
     assert not (tmp_path / "images").exists()
 
 
 def test_the_page_counts_complete_cells():
-    assert "20 of 80 cells have all their 10 folds. Of the 15 that the paper has too" in text()
+    assert re.search(r"20 of 80 cells have all 10 folds. The paper's .* in \d+ of 15 cells", text())
     assert "19 of 80 cells" in text(ROWS[:-1])
-    assert "(9 of 10 folds)" in section(text(ROWS[:-1]), "Table")
+    assert "(9 of 10 folds)" in text(ROWS[:-1]).split("## Takeaways")[0]
 
 
 def test_the_differences_are_those_of_the_table():
     table = Table1(ROWS, REPEATS, FOLDS)
-    part = section(text(), "Ours less the paper's")
+    part = section(text(), "Difference from the paper")
     (line,) = [line for line in part.splitlines() if line.startswith("| SVM-max")]
     for dataset in table.datasets:
         cell = table.cells["SVM-max", dataset]
         assert f"{interval(cell.against_paper)}<br>{cell.paper:.2f}" in line
     assert line.endswith(f"{table.average('SVM-max') - 78.798:+.1f}<br>78.80 |")
     assert "| Ours" not in part and "| SVM-miGraph | -<br>86.74 |" in part
-    assert "would move by 0.00 points at most" in part
+    assert "differ from ours by at most 0.00 points" in part
 
 
 def test_the_significance_is_that_of_the_three_tests():
@@ -123,7 +130,7 @@ def test_the_significance_is_that_of_the_three_tests():
     p = [f"{test['Ours'].p:.3f}" if test["Ours"].p >= 0.001 else "< 0.001" for test in tests]
     assert f"| Ours | {interval(tests[1]['Ours'])} | {' | '.join(p)} |" in part
     worse = [4 - len(table.not_worse("fox", marking)) for marking in ("plain", "corrected", "holm")]
-    assert f"{worse[0]} of 3 by the plain test, {worse[1]} by the corrected one, {worse[2]} after Holm." in part
+    assert f"{worse[0]} of 3 by the plain test, {worse[1]} by the corrected one, {worse[2]} after Holm's" in part
 
 
 def test_our_row_is_held_against_every_other():
@@ -145,22 +152,23 @@ def test_the_ranks_say_how_little_the_data_sets_separate():
     part = section(text(), "Ranks over the data sets")
     assert "Friedman's test of 4 systems on 5 data sets" in part
     assert (
-        f"critical difference at 5 % is {critical_difference(4, 5):.2f} ranks, and average ranks can differ by 3"
-        in part
+        f"critical difference at the 5% level is {critical_difference(4, 5):.2f} ranks, and average ranks differ by at "
+        "most 3" in part
     )
     # The first is the best everywhere and the last the worst, so that their average ranks are 1 and 4.
     clear = everywhere({"A": 18, "B": 13, "C": 8, "D": 3})
     near = section(text(clear), "Ranks over the data sets")
     # Ranks 1, 2, 3, 4 and a critical difference of 2.10: only 1 and 4 are further apart.
-    assert "Here 1 of 6 pairs are separated" in near
+    assert "Here 1 of 6 pairs differ significantly" in near
+    assert "1 of 6 pairs of systems differ significantly" in section(text(clear), "Takeaways")
     assert "Without ClassSetRBM XOR, " in part and "SVM-max" not in part.split("Friedman")[0]
 
 
 def test_pages_of_few_results_say_what_is_missing():
     page = text(cell("Ours", "fox", 12))
     assert "Fewer than three systems have all folds of all data sets: nothing to rank." in page
-    assert page.count("Fewer than two systems have all their folds: nothing to compare.") == 5
-    assert "would move" not in page
+    assert page.count("Fewer than two systems have all folds: nothing to compare.") == 5
+    assert "differ from ours" not in page
     part = section(page, "More than 3 points from the paper")
     assert part.count("None.") == 2
 
@@ -183,24 +191,24 @@ def test_times_have_the_unit_that_suits_them():
     assert [duration(seconds) for seconds in (1.25, 119, 600, 9000)] == ["1.2 s", "119.0 s", "10 min", "2.5 h"]
 
 
-def test_rows_made_again_are_held_against_the_table_fold_by_fold():
+def test_rows_made_again_are_compared_with_the_table_fold_by_fold():
     table = Table1([*cell("Ours", "fox", 12), *cell("Ours", "tiger", 12)], REPEATS, FOLDS)
     same = [dataclasses.replace(one, engine="gpu") for one in cell("Ours", "fox", 12)]
     other = [
         dataclasses.replace(one, engine="gpu", n_right=one.n_right + (i < 3))
         for i, one in enumerate(cell("Ours", "tiger", 12))
     ]
-    part = section(report_text(table, [], again=[*same, *other[:-1]]), "The same folds by another engine")
+    part = section(report_text(table, Records(again=[*same, *other[:-1]])), "The same folds on another engine")
     assert [line.split(" | ")[1:5] for line in part.splitlines() if line.startswith("| Ours")] == [
         ["Fox", "60.0 (cpu)", "60.0 (gpu)", f"0 of {REPEATS * FOLDS}"]
     ]
-    part = section(report_text(table, [], again=[*same, *other]), "The same folds by another engine")
+    part = section(report_text(table, Records(again=[*same, *other])), "The same folds on another engine")
     lines = [line.split(" | ")[1:5] for line in part.splitlines() if line.startswith("| Ours")]
     assert lines[1] == ["Tiger", "60.0 (cpu)", "61.5 (gpu)", f"3 of {REPEATS * FOLDS}"]
-    assert "another engine" not in report_text(table, [])
+    assert "another engine" not in report_text(table, Records())
     for change in ({"seed": 8}, {"settings": "t"}, {"n_test": 30}):
-        with pytest.raises(ValueError, match="Got others for Ours on fox, repetition 0, fold 0"):
-            report_text(table, [], again=[dataclasses.replace(same[0], **change), *same[1:]])
+        with pytest.raises(ValueError, match="Got different ones for Ours on fox, repetition 0, fold 0"):
+            report_text(table, Records(again=[dataclasses.replace(same[0], **change), *same[1:]]))
 
 
 def test_a_remark_on_an_unknown_cell_is_refused():
@@ -208,24 +216,114 @@ def test_a_remark_on_an_unknown_cell_is_refused():
         text(remarks={("XOR", "fox"): "Said."})
 
 
+# --- the account ---
+
+
+def test_log_loss_is_shown_beside_accuracy_and_overconfidence_is_a_takeaway():
+    made = {"ClassSetRBMCV": 15, "SVM-max": 14, "MLP-maxOut": 13}
+    rows = [
+        dataclasses.replace(
+            one,
+            log_loss={"ClassSetRBMCV": 0.9 if one.dataset == "fox" else 0.25, "SVM-max": np.nan}.get(one.system, 0.5),
+        )
+        for one in everywhere(made)
+    ]
+    part, table = section(text(rows), "Log loss and calibration"), Table1(rows, REPEATS, FOLDS)
+    shown = " | ".join(
+        f"{table.mean('ClassSetRBMCV', dataset):.1f} / {0.9 if dataset == 'fox' else 0.25:.3f}"
+        for dataset in table.datasets
+    )
+    assert f"| ClassSetRBMCV | {shown} |" in part
+    assert "SVM-max" not in part
+    assert "ClassSetRBMCV are overconfident: log loss 0.900 on Fox, where" in section(text(rows), "Takeaways")
+    assert "overconfident" not in text()
+
+
+def test_the_calibration_error_is_that_of_the_recorded_predictions():
+    lines = [{"system": "Ours", "dataset": "musk1", "p": p, "label": y} for p, y in (("0.9", "1"), ("0.1", "1"))]
+    part = section(text(predictions=lines), "Log loss and calibration")
+    assert "| Ours | Musk1 | 2 | 50.0 | 90.0 | 40.0 |" in part
+    assert "calibration error |" not in text()
+
+
+def first_records():
+    """Records with a first table, whose XOR* was early stopped, and the evidence for the change."""
+    recipes = [
+        {"family": "A", "settings": "decay 0", "recipe": recipe, "average": average}
+        for recipe, average in ((BEFORE, "77.39"), (AFTER, "81.69"), ("another", "1"))
+    ]
+    settings = {
+        name: {"estimator": "ClassSetRBMCV", "settings": {"early_stopping": True, "refit": False, "max_epochs": 400}}
+        for name in ("ClassSetRBM XOR*", "ClassSetRBM OR*")
+    }
+    first = [
+        row(system, dataset, repeat, fold, 14, seed=0)
+        for system in ("ClassSetRBM XOR*", "ClassSetRBM OR*", "ClassRBM-poolIn")
+        for dataset in DATASETS
+        for repeat in range(5)
+        for fold in range(10)
+    ]
+    history = [{"time": "2026-01-02 03:04", "commit": CHANGE, "event": "Changed."}]
+    return {
+        "recipes": recipes, "first": first, "first_settings": settings, "history": history, "first_runs": [RUN],
+    }  # fmt: skip
+
+
+def test_the_page_tells_what_was_changed_after_the_first_table():
+    page = text(**first_records())
+    part = page.split("### What was changed after a first table\n", 1)[1].split("\n### ", 1)[0]
+    assert r"Averages: ClassSetRBM XOR\* 70.0, ClassSetRBM OR\* 70.0, ClassRBM-poolIn 70.0." in part
+    assert f"(2026-01-02 03:04, commit {CHANGE})" in part
+    assert "77.4 on average for the paper's procedure, 81.7 for the new one" in part
+    ours = f"{Table1(ROWS, REPEATS, FOLDS).average('ClassSetRBM XOR*'):.1f}"
+    assert rf"| ClassSetRBM XOR\* | 70.0 | 70.0 | 70.0 | 70.0 | 70.0 | 70.0 | 79.75 | {ours} |" in part
+    assert r"- ClassSetRBM XOR\*, ClassSetRBM OR\*: `early_stopping` True to False, `max_epochs` 400 to 200 or" in part
+    assert f"- 2026-01-02 03:04, {CHANGE}: Changed." in part
+    assert r"ClassSetRBM XOR\* 70.0 (paper 79.75)" in section(page, "Takeaways")
+    assert "after a first table" not in text()
+
+
+def test_the_page_counts_the_runs_of_each_row():
+    records = first_records() | {"superseded_runs": [RUN | {"datasets": ["fox"]}], "again_runs": [RUN]}
+    part = text(**records).split("### Rows that were run more than once\n", 1)[1].split("\n## ", 1)[0]
+    assert r"| ClassSetRBM XOR\* | 5 | 3 |" in part
+    assert "| SVM-max | 0 | 0 |" in part
+    assert "| ClassRBM-poolIn | 5 | 0 |" in part
+
+
+def test_budgets_are_those_of_the_systems():
+    part = text(**first_records()).split("### Selection budgets\n", 1)[1].split("\n### ", 1)[0]
+    for line in (
+        r"| ClassSetRBM XOR\* Hybrid | 36 | 1 | 200 or 400 | 1 | 37 | 3 |",
+        "| MLP-maxOut | 6 | 1 | 300 | 1 | 7 | not recorded |",
+        "| SVM-miGraph2 | 100 | 5 | - | 1 | 501 | 0 |",
+        "| SVM-max | 25 | 5 | - | 1 | 126 | 0 |",
+    ):
+        assert line in part
+    assert "| Ours" not in part
+
+
+@pytest.mark.parametrize("name", ["ClassSetRBMCV", "SVM-max", "Logit-maxOut"])
+def test_a_budget_counts_what_a_fit_tries(name):
+    """The number of candidates and of averaged fits, against a fit on a few small sets."""
+    estimator = SYSTEMS[name].make(0, False, "cpu", 1)
+    budget = budget_of(*settings_of(estimator))
+    if hasattr(estimator, "max_epochs"):
+        estimator.set_params(max_epochs=2)
+    rng = np.random.default_rng(0)
+    fitted = estimator.fit([rng.random((2, 3)) for _ in range(20)], np.arange(20) % 2)
+    assert len(fitted.results_["score"]) == budget.candidates
+    assert getattr(fitted, "temperature_", 1) == budget.final_fits
+
+
 ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.skipif(not (ROOT / "results").exists(), reason="the results are not part of this copy")
 def test_the_page_of_the_documentation_is_the_generated_one():
-    table = Table1(results.read(ROOT / "results" / "table1.csv"))
-    effects = results.read(ROOT / "results" / "effects.csv")
-
-    def known(name):
-        path = ROOT / "results" / name
-        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-
-    runs = known("table1-runs.json") + known("effects-runs.json")
-    runs += [run | {"command": f"{run['command']} -o results/again"} for run in known("again/table1-runs.json")]
-    remarks = {(one["system"], one["dataset"]): one["remark"] for one in known("table1-remarks.json")}
-    page = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
-    again = results.read(ROOT / "results" / "again" / "table1.csv")
-    assert page == report_text(table, runs, remarks, effects, again)
+    records = Records.read(ROOT / "results")
+    table = Table1(records.rows)
+    assert (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8") == report_text(table, records)
     assert (ROOT / "docs" / "table1.html").read_text(encoding="utf-8") == as_html(table)
     assert (ROOT / "docs" / "table1.tex").read_text(encoding="utf-8") == as_latex(table)
 
@@ -238,7 +336,7 @@ def test_no_result_names_a_folder_of_a_machine():
 
 @pytest.mark.skipif(not (ROOT / "results").exists(), reason="the results are not part of this copy")
 def test_the_numbers_of_the_readme_are_those_of_the_results():
-    table = Table1(results.read(ROOT / "results" / "table1.csv"))
+    table = Table1(Records.read(ROOT / "results").rows)
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     said = re.search(
         r"training folds: ([\d.]+) % \(standard deviation over the 50 folds ([\d.]+) points\); on average over the "

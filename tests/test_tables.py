@@ -110,9 +110,9 @@ def test_cells_from_the_paper_by_more_than_the_points_given_are_found():
 
 def test_a_table_that_is_less_than_the_papers_protocol_says_so():
     assert Table1([]).shortcut == ""
-    assert Table1([], 1, 10).shortcut == "No reproduction: 1 x 10 folds instead of 5 x 10."
+    assert Table1([], 1, 10).shortcut == "Not a reproduction: 1 x 10 folds instead of 5 x 10."
     assert Table1([], quick=True).shortcut.endswith(
-        "5 x 10 folds instead of 5 x 10, with few settings and short training."
+        "5 x 10 folds instead of 5 x 10, with few candidates and short training."
     )
 
 
@@ -136,7 +136,7 @@ def test_a_table_of_no_folds_is_refused():
 
 def test_a_fold_that_is_there_twice_is_refused():
     rows = cell("A", "fox", 10)
-    with pytest.raises(ValueError, match=r"Got \('fox', 'A', 0, 3\) twice. Drop one of the two"):
+    with pytest.raises(ValueError, match=r"Got \('fox', 'A', 0, 3\) twice. Drop one of them"):
         table([*rows, rows[3]])
 
 

@@ -1,6 +1,6 @@
-"""What single settings do to ClassSetRBM XOR*: one is changed at a time, the others stay as in ``BASE``.
+"""The effect of single settings on ClassSetRBM XOR*: one is varied at a time, the others stay as in ``BASE``.
 
-Nothing is chosen here, so nothing is held out: each model learns from the whole training part to the end.
+Nothing is selected, so nothing is held out: each model is trained on the whole training part, for all epochs.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ EFFECTS: dict[str, tuple[float, ...]] = {
 TITLES = {
     "max_epochs": "epochs of training",
     "n_hidden": "hidden units",
-    "init_scale": "initial size of the weights",
+    "init_scale": "scale of the initial weights",
     "weight_decay": "weight decay",
 }
 
 
 def name_of(setting: str, value: float) -> str:
-    """Return the name under which a value's folds are kept; that of the base is the same in every effect."""
+    """Return the name of the system with this value; all effects share the system "base"."""
     return "base" if value == BASE[setting] else f"{setting}={value:g}"
 
 
 def systems() -> list[System]:
-    """Return one system for every value of every setting, the base once."""
+    """Return one system for every value of every setting; the base appears once."""
     values = {name_of(setting, value): {setting: value} for setting, row in EFFECTS.items() for value in row}
     return [System(name, _maker(change), cost=_cost(change)) for name, change in values.items()]
 
@@ -56,7 +56,7 @@ def _cost(change: dict[str, Any]) -> float:
 
 
 def curves(rows: Iterable[Fold], setting: str) -> dict[str, dict[float, tuple[float, float]]]:
-    """Return for each data set and each value of a setting the mean test loss and the accuracy in per cent."""
+    """Return the mean test loss and accuracy (in percent) for each data set and value of a setting."""
     by_name: dict[tuple[str, str], list[Fold]] = {}
     for row in rows:
         by_name.setdefault((row.dataset, row.system), []).append(row)

@@ -1,4 +1,4 @@
-"""The figures of the paper's Table 1, as facts to compare with; each is typed once, here."""
+"""The figures of the paper's Table 1."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ SOURCE = "Louradour and Larochelle, Classification of Sets using Restricted Bolt
 REPEATS, FOLDS = 5, 10
 DATASETS = ("musk1", "musk2", "elephant", "fox", "tiger")
 
-# Accuracies in per cent, in the order of the data sets. Each is a whole number of right sets over five times all sets.
+# Accuracies in percent, in the order of the data sets. Each is the accuracy over the test sets of all folds pooled.
 _FIGURES = {
     "ClassSetRBM XOR": (83.04, 80.39, 82.30, 58.50, 82.40),
     "ClassSetRBM XOR Hybrid": (84.57, 84.12, 82.80, 55.70, 82.10),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import math
 import re
+from collections.abc import Iterable, Sequence
 
 from setrbm.evaluation.statistics import SAME, Comparison
 from setrbm.reproduction.paper import SOURCE
@@ -39,22 +40,22 @@ td.best small { color: inherit; }
 
 
 def escape_markdown(text: str) -> str:
-    """Return text that Markdown shows as it is, also inside a table."""
+    """Escape text for Markdown, also inside a table."""
     return re.sub(r"([\\`*_\[\]<>|~#])", r"\\\1", text)
 
 
 def escape_latex(text: str) -> str:
-    """Return text that LaTeX shows as it is."""
+    """Escape text for LaTeX."""
     return "".join(_LATEX.get(letter, letter) for letter in text)
 
 
 def number(value: float | None, digits: int = 1) -> str:
-    """Return a number with a fixed number of digits, and - where there is none."""
+    """Format a number with a fixed number of digits; "-" if there is none."""
     return "-" if value is None or math.isnan(value) else f"{round(value, digits) + 0.0:.{digits}f}"
 
 
 def signed(value: float | None, digits: int = 1) -> str:
-    """Return a number with its sign, 0 without one, and - where there is none."""
+    """Format a number with its sign (0 without one); "-" if there is none."""
     if value is None or math.isnan(value):
         return "-"
     rounded = round(value, digits)
@@ -62,33 +63,39 @@ def signed(value: float | None, digits: int = 1) -> str:
 
 
 def interval(test: Comparison) -> str:
-    """Return a difference and its interval."""
+    """Format a difference and its confidence interval."""
     return f"{signed(test.difference)} [{signed(test.low)}, {signed(test.high)}]"
 
 
 def p_value(p: float) -> str:
-    """Return a p value as people write it."""
+    """Format a p-value."""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def title(dataset: str) -> str:
-    """Return a data set's name as the paper writes it."""
+    """Return the name of a data set as the paper writes it."""
     return dataset.capitalize()
 
 
+def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a Markdown table; ``heads`` are those of all columns but the first, which has the names."""
+    lines = ["| | " + " | ".join(heads) + " |", "|---" + "|---:" * len(heads) + "|"]
+    return lines + ["| " + " | ".join(row) + " |" for row in rows]
+
+
 def caption(table: Table1, marking: Marking) -> str:
-    """Return what the marks and the numbers of a table mean."""
+    """Explain the numbers and marks of a table."""
     spread = " ± standard deviation of the repetitions' means" if table.repeats > 1 else ""
     shortcut = f"{table.shortcut} " if table.shortcut else ""
     return (
-        f"{shortcut}Accuracy in per cent, mean of {table.n_folds} folds{spread}. Bold: "
-        f"not significantly worse than the best of the data set at 5 % ({MARKS[marking]}). A cell without all its "
-        "folds shows how many it has and is neither averaged nor compared."
+        f"{shortcut}Accuracy in percent, mean of {table.n_folds} folds{spread}. Bold: not significantly worse than the "
+        f"best of the data set at the 5% level ({MARKS[marking]}). An incomplete cell shows its number of folds and is "
+        "neither averaged nor compared."
     )
 
 
 def as_markdown(table: Table1, marking: Marking = "corrected") -> str:
-    """Return the table in Markdown: the best with a star, the not significantly worse in bold.
+    """Return the table in Markdown; the best is starred, those not significantly worse are bold.
 
     Parameters
     ----------
@@ -96,23 +103,22 @@ def as_markdown(table: Table1, marking: Marking = "corrected") -> str:
     marking : {"plain", "corrected", "holm"}
         The test behind the bold figures.
     """
-    columns = [*map(title, table.datasets), "average"]
-    lines = [f"{caption(table, marking)} Star: the best.", ""]
-    lines += [f"| | {' | '.join(columns)} |", "|---" + "|---:" * len(columns) + "|"]
-    marks = _marks(table, marking)
+    heads = [*map(title, table.datasets), "average", "paper"]
+    marks, rows = _marks(table, marking), []
     for system in table.systems:
         shown = []
         for dataset in table.datasets:
             text = _figure(table.cells[system, dataset], table.n_folds, "±")
             is_best, is_bold = marks[system, dataset]
             shown += [f"**{text}**" + " ★" * is_best if is_bold else text]
-        shown += [number(table.average(system))]
-        lines += [f"| {escape_markdown(system)} | {' | '.join(shown)} |"]
-    return "\n".join(lines) + "\n"
+        averages = number(table.average(system)), number(table.paper_average(system), 2)
+        rows += [[escape_markdown(system), *shown, *averages]]
+    below = f"{caption(table, marking)} Star: best. Last column: the paper's average."
+    return "\n".join([*markdown_table(heads, rows), "", below, ""])
 
 
 def as_html(table: Table1, marking: Marking = "corrected") -> str:
-    """Return the table as a page that needs nothing else: the best shaded, the not significantly worse in bold.
+    """Return the table as a stand-alone HTML page; the best is shaded, those not significantly worse are bold.
 
     Parameters
     ----------
@@ -132,7 +138,7 @@ def as_html(table: Table1, marking: Marking = "corrected") -> str:
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Table 1, made again</title>
+<title>Reproduction of Table 1</title>
 <style>{_STYLE}</style>
 </head>
 <body>
@@ -153,7 +159,7 @@ def as_html(table: Table1, marking: Marking = "corrected") -> str:
 def as_latex(table: Table1, marking: Marking = "corrected") -> str:
     r"""Return the table in LaTeX, the paper's figures below ours.
 
-    The best stand in a ``\cellcolor``, the not significantly worse in ``\textbf``. Needs the packages booktabs and
+    The best is in a ``\cellcolor``, those not significantly worse in ``\textbf``. Needs the packages booktabs and
     xcolor with the option table.
 
     Parameters
@@ -172,15 +178,15 @@ def as_latex(table: Table1, marking: Marking = "corrected") -> str:
         lines += [" & ".join([escape_latex(system), *cells, number(table.average(system))]) + r" \\"]
         if (average := table.paper_average(system)) is not None:
             figures = [number(table.cells[system, dataset].paper, 2) for dataset in table.datasets]
-            small = [rf"\small {text}" for text in ("the paper's", *figures, number(average, 2))]
+            small = [rf"\small {text}" for text in ("paper", *figures, number(average, 2))]
             lines += [r"\quad" + " & ".join(small) + r" \\"]
-    words = escape_latex(f"{caption(table, marking)} Shaded: the best. Below: the paper's ({SOURCE}).")
+    words = escape_latex(f"{caption(table, marking)} Shaded: best. Small: the paper ({SOURCE}).")
     lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{words}}}", r"\end{table}"]
     return "\n".join(lines) + "\n"
 
 
 def _marks(table: Table1, marking: Marking) -> dict[tuple[str, str], tuple[bool, bool]]:
-    """Return for each cell whether it is the best (or equal to it), and whether it is not significantly worse."""
+    """Return for each cell whether it is the best (or tied), and whether it is not significantly worse."""
     marks = {}
     for dataset in table.datasets:
         best, bold = table.best(dataset), table.not_worse(dataset, marking)

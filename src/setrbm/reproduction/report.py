@@ -1,361 +1,225 @@
-"""The page of the reproduction of Table 1, written from the rows of results; no number on it is typed by hand."""
+"""The page about the reproduction of Table 1, generated from the records of a folder of results."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median, stdev
-from typing import Any
 
 from setrbm.evaluation.plots import draw_critical_difference, draw_setting
 from setrbm.evaluation.results import Fold
-from setrbm.evaluation.statistics import (
-    LEVEL,
-    SAME,
-    Friedman,
-    cliques,
-    corrected_t_test,
-    critical_difference,
-    friedman,
-    summarize,
-)
+from setrbm.evaluation.statistics import expected_calibration_error
+from setrbm.reproduction import account, comparisons
+from setrbm.reproduction.comparisons import OURS
 from setrbm.reproduction.effects import BASE, EFFECTS, TITLES, curves
-from setrbm.reproduction.paper import FOLDS, REPEATS, SOURCE
-from setrbm.reproduction.rendering import as_markdown, escape_markdown, interval, number, p_value, signed, title
+from setrbm.reproduction.paper import SOURCE
+from setrbm.reproduction.records import Records
+from setrbm.reproduction.rendering import as_markdown, escape_markdown, markdown_table, number, title
 from setrbm.reproduction.table_plots import draw_accuracies
-from setrbm.reproduction.tables import Marking, Table1
+from setrbm.reproduction.tables import Table1
 
 PAGE, IMAGES = "reproduction.md", "images"
 ACCURACIES, RANKS = "reproduction_accuracies.png", "reproduction_ranks.png"
-# Cells further from the paper's figure than this, in points, are listed.
-FAR = 3.0
-MARKINGS: tuple[Marking, ...] = ("plain", "corrected", "holm")
-# The row of our own defaults.
-OURS = "ClassSetRBMCV"
-Remarks = Mapping[tuple[str, str], str]
-NOT_AS_IN_THE_PAPER = """## What is not as in the paper
-
-The paper leaves open how its systems were trained in detail, and takes the best number of updates on the held-out
-fifth. Here:
-
-- Rows with hidden units choose the number of updates from one or two lengths, not among all epochs, and what was
-  chosen is trained again on the whole training part. Inside training parts these two changes are worth more than most
-  differences between rows (docs/decisions/0005-the-recipe.md).
-- The support vector machines choose by five held-out parts in turn.
-- The max-out rows see standardised inputs, but for logistic regression. Pooled inputs are mean, least and largest
-  value.
-- ClassSetRBMCV, Gated attention and Pooled SVM are not in the paper. The defaults of ClassSetRBMCV, and the first
-  change above, were found inside training parts of these same five data sets, dealt by another seed. No test fold was
-  looked at, but data sets that were never looked at would be the fairer test."""
 
 
-def write_report(
-    rows: Iterable[Fold], runs: Sequence[Mapping[str, Any]], out_folder: Path, remarks: Remarks | None = None,
-    repeats: int = REPEATS, folds: int = FOLDS, effects: Iterable[Fold] = (), again: Iterable[Fold] = (),
-    quick: bool = False,
-) -> Path:  # fmt: skip
-    """Write ``reproduction.md`` and, in ``images/`` beside it, its pictures; return the path of the page.
+def write_report(table: Table1, records: Records, folder: Path) -> Path:
+    """Write ``reproduction.md`` and, in ``images/`` beside it, its plots; return the path of the page.
 
-    The same input gives the same files, byte for byte. Without matplotlib there are no pictures, and the page says so.
-
-    Parameters
-    ----------
-    rows : iterable of Fold
-    runs : sequence of dict
-        What made the rows, each with command, machine, versions, seconds, started, systems, datasets and engine.
-    out_folder : Path
-        Made where it is missing.
-    remarks : mapping of (system, dataset) to str, optional
-        Markdown said of single cells.
-    repeats, folds : int
-        How many there must be for a cell to count; the paper's numbers unless given.
-    effects : iterable of Fold, optional
-        Rows of `setrbm.reproduction.effects`; without any, the page says nothing of single settings.
-    again : iterable of Fold, optional
-        Some of the same rows, made once more by another engine.
-    quick : bool
-        Whether the rows chose from little and were trained shortly, which the page then says.
-    """
-    table, of_settings = Table1(rows, repeats, folds, quick), list(effects)
-    text = report_text(table, runs, remarks, of_settings, list(again))
-    page = out_folder / PAGE
-    out_folder.mkdir(parents=True, exist_ok=True)
-    if find_spec("matplotlib") is None:
-        page.write_text(_without_pictures(text), encoding="utf-8", newline="\n")
-        return page
-    images = out_folder / IMAGES
-    images.mkdir(parents=True, exist_ok=True)
-    draw_accuracies(table, images / ACCURACIES)
-    if ranked := _ranked(table):
-        names, _, difference, result = ranked
-        draw_critical_difference(names, [float(rank) for rank in result.ranks], difference, images / RANKS)
-    for setting in EFFECTS if of_settings else ():
-        by_title = {title(name): line for name, line in curves(of_settings, setting).items()}
-        draw_setting(TITLES[setting], by_title, images / image_of(setting))
-    page.write_text(text, encoding="utf-8", newline="\n")
-    return page
-
-
-def _without_pictures(text: str) -> str:
-    missing = "*A picture is missing here: matplotlib was not installed.*"
-    return re.sub(r"^!\[.*\]\(.*\)$", missing, text, flags=re.MULTILINE)
-
-
-def report_text(
-    table: Table1, runs: Sequence[Mapping[str, Any]], remarks: Remarks | None = None, effects: Sequence[Fold] = (),
-    again: Sequence[Fold] = (),
-) -> str:  # fmt: skip
-    """Return the page as Markdown; its pictures are taken to be in ``images/``.
+    The same input gives the same files, byte for byte. Without matplotlib there are no plots, and the page says so.
 
     Parameters
     ----------
     table : Table1
-    runs, remarks, effects, again
-        As in `write_report`.
+    records : Records
+    folder : Path
+        Created if it does not exist.
     """
-    remarks = remarks or {}
-    if unknown := sorted(set(remarks) - set(table.cells)):
+    text, page, images = report_text(table, records), folder / PAGE, folder / IMAGES
+    folder.mkdir(parents=True, exist_ok=True)
+    if find_spec("matplotlib") is None:
+        missing = "*A plot is missing here: matplotlib was not installed.*"
+        text = re.sub(r"^!\[.*\]\(.*\)$", missing, text, flags=re.MULTILINE)
+    else:
+        images.mkdir(exist_ok=True)
+        _draw(table, records, images)
+    page.write_text(text, encoding="utf-8", newline="\n")
+    return page
+
+
+def _draw(table: Table1, records: Records, images: Path) -> None:
+    draw_accuracies(table, images / ACCURACIES)
+    if ranked := comparisons.ranking(table):
+        names, difference, result = ranked
+        draw_critical_difference(names, [float(rank) for rank in result.ranks], difference, images / RANKS)
+    for setting in EFFECTS if records.effects else ():
+        by_title = {title(name): line for name, line in curves(records.effects, setting).items()}
+        draw_setting(TITLES[setting], by_title, images / image_of(setting))
+
+
+def report_text(table: Table1, records: Records) -> str:
+    """Return the page as Markdown; its plots are expected in ``images/``."""
+    if unknown := sorted(set(records.remarks) - set(table.cells)):
         raise ValueError(
-            f"Every remark must be of a (system, data set) in the table. Got {len(unknown)} others, the first "
+            f"Every remark must be about a (system, data set) of the table. Got {len(unknown)} others, the first "
             f"{unknown[0]}."
         )
     parts = [
         _head(table),
-        _how_made(table, runs),
-        [NOT_AS_IN_THE_PAPER],
-        ["## Table", "", *as_markdown(table).splitlines(), "", f"![Accuracy by system]({IMAGES}/{ACCURACIES})"],
-        _differences(table),
-        _significance(table),
-        *([_ours(table)] if OURS in table.systems else []),
-        _ranks(table),
-        _far_from_paper(table, remarks),
-        *([_made_again(table, again)] if again else []),
-        *([_effects(effects)] if effects else []),
+        _takeaways(table, records),
+        _probabilities(table, records),
+        [account.DEVIATIONS],
+        account.changes(table, records),
+        account.budgets(table, records),
+        account.repeated_runs(table, records),
+        comparisons.differences(table),
+        comparisons.significance(table),
+        comparisons.our_row(table),
+        comparisons.ranks(table, f"{IMAGES}/{RANKS}"),
+        comparisons.far_from_paper(table, records.remarks),
+        comparisons.made_again(table, records.again),
+        _effects(records.effects),
+        account.how_made(table, records),
     ]
-    return "\n\n".join("\n".join(part) for part in parts) + "\n"
+    return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
 
 def _head(table: Table1) -> list[str]:
+    return [
+        "# Reproduction of Table 1",
+        "",
+        *([f"**{table.shortcut}**", ""] if table.shortcut else []),
+        *as_markdown(table).splitlines(),
+        "",
+        f"![Accuracy by system]({IMAGES}/{ACCURACIES})",
+        "",
+        f"The paper: {SOURCE}. `setrbm reproduce page` generates this page from the files in the folder of results.",
+    ]
+
+
+# --- takeaways ---
+
+
+def _takeaways(table: Table1, records: Records) -> list[str]:
     cells = table.cells.values()
     n_complete = sum(cell.summary is not None for cell in cells)
     compared = [cell.against_paper for cell in cells if cell.against_paper]
     inside = sum(test.low <= 0 <= test.high for test in compared)
+    points = [
+        f"{n_complete} of {len(table.cells)} cells have all {table.n_folds} folds. The paper's figure is inside our "
+        f"95% interval in {inside} of {len(compared)} cells.",
+        *_about_averages(table),
+        *_about_first(records),
+        *_about_log_loss(table),
+    ]
+    return ["## Takeaways", "", *(f"- {point}" for point in points)]
+
+
+def _about_averages(table: Table1) -> list[str]:
+    if not (ranked := comparisons.ranking(table)):
+        return []
+    names, difference, result = ranked
+    averages = {name: table.average(name) or 0.0 for name in names}
+    best = sorted(names, key=lambda name: -averages[name])[:3]
+    different, pairs = comparisons.different_pairs(list(result.ranks), difference)
+    shown = ", ".join(f"{escape_markdown(name)} {number(averages[name])}" for name in best)
+    papers = {name: paper for name in names if (paper := table.paper_average(name)) is not None}
+    reached = sum(averages[name] >= paper for name, paper in papers.items())
     return [
-        "# Reproduction of Table 1",
-        "",
-        "Generated from the folds, the records of runs and the remarks in the folder of results.",
-        "",
-        *([f"**{table.shortcut}**", ""] if table.shortcut else []),
-        f"The paper: {SOURCE}. {n_complete} of {len(table.cells)} cells have all their {table.n_folds} folds. Of the "
-        f"{len(compared)} that the paper has too, the paper's figure lies in our 95 % interval for {inside}.",
+        f"The highest averages: {shown}. Over {len(table.datasets)} data sets, {different} of {pairs} pairs of systems "
+        "differ significantly (Nemenyi's test): the order of the rows means little.",
+        f"{reached} of the {len(papers)} rows that are in the paper reach its average.",
     ]
 
 
-# --- how it was made ---
-
-
-def _how_made(table: Table1, runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    lines = ["## How it was made", ""]
-    if not runs:
-        lines += ["No run is on record."]
-    for run in runs:
-        lines += [
-            f"- `{run['command']}`, started {run['started']}, {duration(float(run['seconds']))}{_made(run)}, engine "
-            f"{run['engine']}. Systems: {_listed(run['systems'])}. Data sets: {_listed(run['datasets'])}. "
-            f"{_versions(run['versions'])}. Machine: {escape_markdown(str(run['machine']))}."
-        ]
-    heads = " | ".join(map(title, table.datasets))
-    lines += [
-        "",
-        "Time of all folds together: the median fold's times their number, since single folds met other work on the "
-        "machine. On a GPU all folds of a cell are trained at once and several cells share it: a run takes less than "
-        "its cells together. Elsewhere each fold has one core. Rows of different engines ran on different machines.",
-        "",
-        f"| | engine | {heads} |",
-        "|---|---" + "|---:" * len(table.datasets) + "|",
+def _about_first(records: Records) -> list[str]:
+    if not records.first:
+        return []
+    first = Table1(records.first)
+    shown = ", ".join(
+        f"{escape_markdown(name)} {number(first.average(name))} (paper {number(first.paper_average(name), 2)})"
+        for name in account.QUOTED
+    )
+    return [
+        "The rows with hidden units use a better training procedure than the paper's. It was introduced after a first "
+        f"table with the paper's own procedure had been seen: {shown}. See *How to read the table*."
     ]
+
+
+def _about_log_loss(table: Table1) -> list[str]:
+    losses = {dataset: table.cells[OURS, dataset].log_loss for dataset in table.datasets if OURS in table.systems}
+    worse = {title(dataset): loss for dataset, loss in losses.items() if loss > math.log(2)}
+    if not worse:
+        return []
+    shown = ", ".join(f"{number(loss, 3)} on {name}" for name, loss in worse.items())
+    return [
+        f"The probabilities of {OURS} are overconfident: log loss {shown}, where always predicting 50% has "
+        f"{math.log(2):.3f}. Calibrate them before acting on them."
+    ]
+
+
+# --- probabilities ---
+
+
+def _probabilities(table: Table1, records: Records) -> list[str]:
+    rows = []
     for system in table.systems:
-        rows = [[row for row in table.rows if (row.system, row.dataset) == (system, d)] for d in table.datasets]
-        if any(rows):
-            engines = ", ".join(dict.fromkeys(row.engine for cell in rows for row in cell))
-            times = " | ".join(duration(len(cell) * median(r.seconds for r in cell)) if cell else "-" for cell in rows)
-            lines += [f"| {escape_markdown(system)} | {engines} | {times} |"]
-    return lines
-
-
-def _made(run: Mapping[str, Any]) -> str:
-    """Say how many folds a run made, where that is on record, and whether it came to its end."""
-    made = f", {run['folds']:,} folds" if "folds" in run else ""
-    return made + ("" if run.get("finished", True) else ", ended before the last")
-
-
-def duration(seconds: float) -> str:
-    """Return a time in the unit that suits it."""
-    if seconds < 120:
-        return f"{seconds:.1f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(escape_markdown, names))
-
-
-def _versions(versions: str | Mapping[str, str]) -> str:
-    if isinstance(versions, str):
-        return escape_markdown(versions)
-    return escape_markdown(", ".join(f"{name} {version}" for name, version in versions.items()))
-
-
-# --- against the paper ---
-
-
-def _differences(table: Table1) -> list[str]:
-    heads = " | ".join(map(title, table.datasets))
-    pooling = [
-        abs(cell.pooled - cell.summary.mean) for cell in table.cells.values() if cell.summary and cell.paper is not None
-    ]
+        cells = [table.cells[system, dataset] for dataset in table.datasets]
+        if any(math.isfinite(cell.log_loss) for cell in cells):
+            shown = [
+                f"{number(cell.summary.mean if cell.summary else None)} / {number(cell.log_loss, 3)}" for cell in cells
+            ]
+            rows += [[escape_markdown(system), *shown]]
     lines = [
-        "## Ours less the paper's",
+        "## Log loss and calibration",
         "",
-        "In points, with the 95 % interval of the corrected resampled t-test; below it the paper's figure. The "
-        "interval takes the paper's figure as exact, which it is not: its own spread is not printed. An interval that "
-        "holds 0 does not show that both are equal, only that these folds do not separate them.",
+        "Accuracy in percent / log loss (the mean of -log p of the true class, lower is better; always predicting 50% "
+        f"has {math.log(2):.3f}). Systems without probabilities are left out.",
+        "",
+        *markdown_table(list(map(title, table.datasets)), rows),
+        "",
+        "The calibration error needs the predicted probabilities, which the results do not keep.",
     ]
-    if pooling:
-        lines += [
-            "",
-            "The paper's figures fit shares of the test sets of all folds together; ours are means of folds. Taken "
-            f"that way, ours would move by {number(max(pooling), 2)} points at most.",
-        ]
-    lines += ["", f"| | {heads} | average |", "|---" + "|---:" * (len(table.datasets) + 1) + "|"]
-    for system in table.systems:
-        if (paper := table.paper_average(system)) is None:
-            continue
-        ours = table.average(system)
-        cells = [_against_paper(table, system, dataset) for dataset in table.datasets]
-        last = f"{signed(None if ours is None else ours - paper)}<br>{number(paper, 2)}"
-        lines += [f"| {escape_markdown(system)} | {' | '.join([*cells, last])} |"]
-    return lines
+    return lines + (["", *_calibration(records)] if records.predictions else [])
 
 
-def _against_paper(table: Table1, system: str, dataset: str) -> str:
-    cell = table.cells[system, dataset]
-    return f"{interval(cell.against_paper) if cell.against_paper else '-'}<br>{number(cell.paper, 2)}"
-
-
-# --- significance ---
-
-
-def _significance(table: Table1) -> list[str]:
-    lines = [
-        "## Significance",
+def _calibration(records: Records) -> list[str]:
+    found: dict[tuple[str, str], list[tuple[float, int]]] = {}
+    for line in records.predictions:
+        found.setdefault((line["system"], line["dataset"]), []).append((float(line["p"]), int(line["label"])))
+    rows = []
+    for (system, dataset), predicted in found.items():
+        p, y = zip(*predicted, strict=True)
+        confidence = [max(one, 1.0 - one) for one in p]
+        right = [(one > 0.5) == label for one, label in predicted]
+        shown = number(100 * sum(right) / len(right)), number(100 * sum(confidence) / len(confidence))
+        error = number(100 * expected_calibration_error(p, y))
+        rows += [[escape_markdown(system), title(dataset), str(len(p)), *shown, error]]
+    return [
+        "For these two rows it was measured by fitting all folds of Musk1 again on the CPU "
+        "(`experiments/calibration.py`, `results/calibration.csv`): expected calibration error in points, with ten "
+        "bins of equal width over the test sets of all folds. For the other data sets and rows it is not known.",
         "",
-        "Each system against the best of its data set, two-sided, paired fold by fold. *Plain* is Student's t-test, as "
-        "the paper marks; it takes the folds for independent, which they are not, so it separates too much. "
-        "*Corrected* is the corrected resampled t-test (Nadeau and Bengio); *Holm* adjusts its p values for the "
-        "comparisons within the data set. The best was picked by the same scores, which "
-        "makes all three too ready to call others worse.",
+        *markdown_table(["data set", "predictions", "accuracy", "mean confidence", "calibration error"], rows),
     ]
-    for dataset in table.datasets:
-        lines += ["", f"### {title(dataset)}", "", *_significance_of(table, dataset)]
-    return lines
-
-
-def _significance_of(table: Table1, dataset: str) -> list[str]:
-    best = table.best(dataset)
-    tests = {marking: table.against_best(dataset, marking) for marking in MARKINGS}
-    if best is None or not tests["plain"]:
-        return ["Fewer than two systems have all their folds: nothing to compare."]
-    n = len(tests["plain"])
-    plain, corrected, adjusted = (n + 1 - len(table.not_worse(dataset, marking)) for marking in MARKINGS)
-    lines = [
-        f"The best: {escape_markdown(best)}, {number(table.mean(best, dataset))}. Significantly worse at 5 %: {plain} "
-        f"of {n} by the plain test, {corrected} by the corrected one, {adjusted} after Holm.",
-        "",
-        "| | less the best, 95 % corrected interval | p plain | p corrected | p Holm |",
-        "|---|---:|---:|---:|---:|",
-    ]
-    for system, test in tests["corrected"].items():
-        values = " | ".join(p_value(tests[marking][system].p) for marking in MARKINGS)
-        lines += [f"| {escape_markdown(system)} | {interval(test)} | {values} |"]
-    return lines
-
-
-def _ours(table: Table1) -> list[str]:
-    """Say where our own row is told from the others."""
-    lines = [
-        f"### {OURS} against every other row",
-        "",
-        "Its defaults, one recipe for all data sets; p values of the corrected test, after Holm's correction within "
-        "the data set.",
-        "",
-        "| | accuracy | rows above it | significantly better than it | significantly worse than it |",
-        "|---|---:|---:|---|---|",
-    ]
-    for dataset in table.datasets:
-        if not (tests := table.against(OURS, dataset, "holm")):
-            continue
-        apart = {name: test.difference for name, test in tests.items() if test.p < 1 - LEVEL}
-        better, worse = (_listed([n for n, d in apart.items() if sign * d > 0]) or "none" for sign in (1, -1))
-        above = sum(test.difference > 0 for test in tests.values())
-        mean = number(table.mean(OURS, dataset))
-        lines += [f"| {title(dataset)} | {mean} | {above} of {len(tests)} | {better} | {worse} |"]
-    return lines
-
-
-# --- the same rows by another engine ---
-
-
-def _made_again(table: Table1, rows: Sequence[Fold]) -> list[str]:
-    known_rows = {row.key: row for row in table.rows}
-    others = {row.key: row for row in rows if row.key in known_rows}
-    for key, row in others.items():
-        known = known_rows[key]
-        if (row.seed, row.settings, row.n_test) != (known.seed, known.settings, known.n_test):
-            raise ValueError(
-                f"Rows made again must be of the same settings, data and splits. Got others for {row.system} on "
-                f"{row.dataset}, repetition {row.repeat}, fold {row.fold}."
-            )
-    lines = [
-        "## The same folds by another engine",
-        "",
-        "Engines add up in another order, so a choice between settings that are nearly equal can fall the other way. "
-        "The difference is again less table, with the 95 % interval of the corrected resampled t-test.",
-        "",
-        "| | data set | in the table | again | folds that differ | difference |",
-        "|---|---|---:|---:|---:|---:|",
-    ]
-    for (system, dataset), cell in table.cells.items():
-        found = [row for row in others.values() if (row.system, row.dataset) == (system, dataset)]
-        scores = {(row.repeat, row.fold): 100 * row.accuracy for row in found}
-        if cell.summary is None or scores.keys() != cell.scores.keys():
-            continue
-        differ = sum(abs(scores[key] - cell.scores[key]) > SAME for key in scores)
-        before, now = (
-            ", ".join(sorted({row.engine for row in of})) for of in ((known_rows[row.key] for row in found), found)
-        )
-        lines += [
-            f"| {escape_markdown(system)} | {title(dataset)} | {number(cell.summary.mean)} ({before}) | "
-            f"{number(summarize(scores).mean)} ({now}) | {differ} of {len(scores)} | "
-            f"{interval(corrected_t_test(scores, cell.scores))} |"
-        ]
-    return lines
 
 
 # --- single settings ---
 
 
 def image_of(setting: str) -> str:
-    """Return the name of the picture of a setting's effect."""
+    """Return the file name of the plot of a setting's effect."""
     return f"reproduction_{setting}.png"
 
 
 def _effects(rows: Sequence[Fold]) -> list[str]:
-    base = ", ".join(f"{name} {value:g}" for name, value in BASE.items())
+    if not rows:
+        return []
+    base = ", ".join(f"`{name}` {value:g}" for name, value in BASE.items())
     n_folds = len({(row.repeat, row.fold) for row in rows})
-    all_there = n_folds * len({row.system for row in rows}) * len({row.dataset for row in rows})
+    n_expected = n_folds * len({row.system for row in rows}) * len({row.dataset for row in rows})
     cells: dict[tuple[str, str], list[float]] = {}
     for row in rows:
         cells.setdefault((row.system, row.dataset), []).append(100 * row.accuracy)
@@ -363,79 +227,14 @@ def _effects(rows: Sequence[Fold]) -> list[str]:
     lines = [
         "## Learning curves and single settings",
         "",
-        f"ClassSetRBM XOR\\*, trained to the end on the whole training part, one setting changed at a time ({base}); "
-        f"means over {n_folds} test folds a data set, by `setrbm reproduce effects`. Nothing is chosen by these; the "
-        "settings of the rows were fixed before. "
-        f"Accuracies of single folds have a standard deviation of {number(min(spreads))} to {number(max(spreads))} "
-        f"points, so a mean of {n_folds} is not known better than to about {number(median(spreads) / n_folds**0.5)}.",
+        "ClassSetRBM XOR\\*, trained for all epochs on the whole training part, with one setting varied at a time "
+        f"({base}). Means over {n_folds} test folds per data set, by `setrbm reproduce effects`. No setting of any row "
+        "was chosen by these. "
+        f"The accuracies of single folds have a standard deviation of {number(min(spreads))} to {number(max(spreads))} "
+        f"points, so the standard error of a mean is about {number(median(spreads) / n_folds**0.5)} points.",
     ]
-    if len(rows) < all_there:
-        lines += ["", f"**Not all folds are there, but {len(rows)} of {all_there}: some means are over fewer.**"]
+    if len(rows) < n_expected:
+        lines += ["", f"**Incomplete: {len(rows)} of {n_expected} folds; some means are over fewer folds.**"]
     for setting in EFFECTS:
-        lines += ["", f"![The effect of {TITLES[setting]}]({IMAGES}/{image_of(setting)})"]
+        lines += ["", f"![Effect of {TITLES[setting]}]({IMAGES}/{image_of(setting)})"]
     return lines
-
-
-# --- ranks ---
-
-
-def _ranked(table: Table1) -> tuple[list[str], int, float, Friedman] | None:
-    """Return the systems that can be ranked, the number of data sets, the critical difference and the test."""
-    names, n = table.ranked(), len(table.datasets)
-    if len(names) < 3:
-        return None
-    result = friedman([[table.mean(name, dataset) or 0.0 for name in names] for dataset in table.datasets])
-    return names, n, critical_difference(len(names), n), result
-
-
-def _ranks(table: Table1) -> list[str]:
-    lines = ["## Ranks over the data sets", ""]
-    ranked = _ranked(table)
-    if ranked is None:
-        return [*lines, "Fewer than three systems have all folds of all data sets: nothing to rank."]
-    names, n, difference, result = ranked
-    left_out = [system for system in table.systems if system not in names]
-    if left_out:
-        lines += [f"Without {_listed(left_out)}: not all their folds are there.", ""]
-    groups = cliques(result.ranks, difference)
-    kept = {(a, b) for group in groups for a in group for b in group if a < b}
-    pairs = len(names) * (len(names) - 1) // 2
-    return [
-        *lines,
-        f"Friedman's test of {len(names)} systems on {n} data sets: statistic {result.statistic:.2f}, p "
-        f"{p_value(result.p)}. Nemenyi's critical difference at 5 % is {difference:.2f} ranks, and average ranks can "
-        f"differ by {len(names) - 1} at most: {n} data sets can separate only a system that is nearly always among the "
-        f"first from one nearly always among the last. Here {pairs - len(kept)} of {pairs} pairs are separated.",
-        "",
-        f"![Average ranks, and what is not separated]({IMAGES}/{RANKS})",
-    ]
-
-
-# --- remarks ---
-
-
-def _far_from_paper(table: Table1, remarks: Remarks) -> list[str]:
-    below, above = (table.far_from_paper(FAR, sign) for sign in (-1, 1))
-    lines = [f"## More than {FAR:g} points from the paper", "", "Below:", ""]
-    lines += [f"- {_name(key)}: {_compared(table, key)}. {_remark(remarks, key)}" for key in below] or ["None."]
-    lines += ["", "Above (see *What is not as in the paper*):", ""]
-    lines += [f"- {_name(key)}: {_compared(table, key)}." for key in above] or ["None."]
-    others = [key for key in table.cells if key in remarks and key not in below]
-    if others:
-        lines += ["", "## Other remarks", ""]
-        lines += [f"- {_name(key)}: {_remark(remarks, key)}" for key in others]
-    return lines
-
-
-def _name(key: tuple[str, str]) -> str:
-    return f"{escape_markdown(key[0])} on {title(key[1])}"
-
-
-def _compared(table: Table1, key: tuple[str, str]) -> str:
-    cell = table.cells[key]
-    test = cell.against_paper
-    return f"{number(table.mean(*key))} against {number(cell.paper, 2)}, {interval(test) if test else '-'}"
-
-
-def _remark(remarks: Remarks, key: tuple[str, str]) -> str:
-    return " ".join(remarks[key].split()) if key in remarks else "No remark yet."

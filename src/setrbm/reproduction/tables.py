@@ -1,4 +1,4 @@
-"""The paper's Table 1 made again: every system on every data set, beside the paper's figure, with honest marks."""
+"""Table 1 from our results: every system on every data set, compared with the paper's figure and with the best."""
 
 from __future__ import annotations
 
@@ -21,55 +21,58 @@ from setrbm.evaluation.statistics import (
 )
 from setrbm.reproduction.paper import DATASETS, FOLDS, PAPER_SYSTEMS, REPEATS, TABLE_1
 
-# "plain" marks as the paper does; "corrected" allows for folds that overlap; "holm" also for many comparisons.
+# "plain" is the paper's test; "corrected" allows for overlapping training parts; "holm" also for multiple comparisons.
 Marking = Literal["plain", "corrected", "holm"]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One system on one data set, in per cent.
+    """One system on one data set, in percent.
 
     Attributes
     ----------
     n_folds : int
-        How many folds there are results of; the cell is complete if these are all.
+        The number of folds with results; the cell is complete if all have one.
     scores : mapping of (repeat, fold) to float
     summary : Summary or None
-        None unless the cell is complete: nothing is averaged over a part of the folds.
+        None unless the cell is complete.
     pooled : float
-        The share of all test sets, over all folds, that were predicted right; NaN unless complete.
+        The accuracy over the test sets of all folds pooled; NaN unless complete.
+    log_loss : float
+        The mean log loss of the folds; NaN unless complete, or without probabilities.
     paper : float or None
-        The paper's figure, where it has one.
+        The paper's figure, if it has one.
     against_paper : Comparison or None
-        Our mean less the paper's figure.
+        Our mean minus the paper's figure.
     """
 
     n_folds: int
     scores: Mapping[tuple[int, int], float]
     summary: Summary | None
     pooled: float
+    log_loss: float
     paper: float | None
     against_paper: Comparison | None
 
 
 class Table1:
-    """Table 1 from the rows of results, and what the tests say of it.
+    """Table 1 from the rows of results, with significance tests.
 
     Parameters
     ----------
     rows : iterable of Fold
-        Of the paper's data sets; systems the paper does not have are added below its own, by name.
+        Results on the paper's data sets; systems that are not in the paper are added below, sorted by name.
     repeats, folds : int
-        How many there must be for a cell to count; the paper's numbers unless given.
+        Of a complete cell; by default those of the paper.
     quick : bool
-        Whether systems chose from little and were trained shortly.
+        Whether systems used few candidates and short training.
 
     Attributes
     ----------
     systems, datasets : tuple of str
     rows : list of Fold
     cells : dict of (system, dataset) to Cell
-        Every pair has one, with or without results.
+        For every pair, with or without results.
     """
 
     def __init__(self, rows: Iterable[Fold], repeats: int = REPEATS, folds: int = FOLDS, quick: bool = False) -> None:
@@ -90,11 +93,11 @@ class Table1:
 
     @property
     def shortcut(self) -> str:
-        """What makes this less than the paper's protocol; nothing where it is that."""
+        """How this falls short of the paper's protocol; empty if it does not."""
         if not self.quick and (self.repeats, self.folds) == (REPEATS, FOLDS):
             return ""
         cut = f"{self.repeats} x {self.folds} folds instead of {REPEATS} x {FOLDS}"
-        return f"No reproduction: {cut}" + (", with few settings and short training." if self.quick else ".")
+        return f"Not a reproduction: {cut}" + (", with few candidates and short training." if self.quick else ".")
 
     def mean(self, system: str, dataset: str) -> float | None:
         """Return our mean; None unless the cell is complete."""
@@ -102,32 +105,32 @@ class Table1:
         return None if summary is None else summary.mean
 
     def complete(self, dataset: str) -> list[str]:
-        """Return the systems with all folds of a data set, in the order of the table."""
+        """Return the systems with all folds of a data set, in table order."""
         return [system for system in self.systems if self.mean(system, dataset) is not None]
 
     def average(self, system: str) -> float | None:
-        """Return the mean over all data sets; None where one is missing."""
+        """Return the mean over all data sets; None if one is missing."""
         means = [mean for dataset in self.datasets if (mean := self.mean(system, dataset)) is not None]
         return math.fsum(means) / len(means) if len(means) == len(self.datasets) else None
 
     def paper_average(self, system: str) -> float | None:
-        """Return the mean of the paper's figures over all data sets; None for a system it does not have."""
+        """Return the mean of the paper's figures over all data sets; None for a system that is not in the paper."""
         figures = [TABLE_1[system, dataset] for dataset in self.datasets if (system, dataset) in TABLE_1]
         return math.fsum(figures) / len(figures) if figures else None
 
     def best(self, dataset: str) -> str | None:
-        """Return the complete system of the highest mean, the first of equal ones; None without any."""
+        """Return the complete system with the highest mean (the first if tied); None if there is none."""
         means = {system: self.cells[system, dataset].summary for system in self.complete(dataset)}
         top = max((summary.mean for summary in means.values() if summary), default=math.nan)
         return next((system for system, summary in means.items() if summary and summary.mean >= top - SAME), None)
 
     def against_best(self, dataset: str, marking: Marking = "corrected") -> dict[str, Comparison]:
-        """Return the t-test of each complete system less the best one; under "holm" with p adjusted in the data set."""
+        """Return the t-test of each complete system minus the best; "holm" adjusts p within the data set."""
         best = self.best(dataset)
         return {} if best is None else self.against(best, dataset, marking)
 
     def against(self, one: str, dataset: str, marking: Marking = "corrected") -> dict[str, Comparison]:
-        """Return the t-test of each complete system less a given one; none unless that is complete too."""
+        """Return the t-test of each complete system minus a given one; empty unless that is complete."""
         if one not in self.complete(dataset):
             return {}
         test = paired_t_test if marking == "plain" else corrected_t_test
@@ -143,7 +146,7 @@ class Table1:
         }
 
     def not_worse(self, dataset: str, marking: Marking = "corrected") -> list[str]:
-        """Return the best system and those that the test does not separate from it, in the order of the table."""
+        """Return the best system and those not significantly worse, in table order."""
         tests = self.against_best(dataset, marking)
         best = self.best(dataset)
         return [
@@ -153,22 +156,23 @@ class Table1:
         ]
 
     def far_from_paper(self, points: float, sign: int) -> list[tuple[str, str]]:
-        """Return the (system, dataset) whose mean is more than ``points`` above (sign 1) or below (-1) the paper's."""
+        """Return the cells more than ``points`` above (sign 1) or below (sign -1) the paper's figure."""
         compared = {key: cell.against_paper for key, cell in self.cells.items()}
         return [key for key, test in compared.items() if test and sign * test.difference > points]
 
     def ranked(self) -> list[str]:
-        """Return the systems that are complete on every data set: only they can be ranked together."""
+        """Return the systems that are complete on every data set; only these can be ranked."""
         return [system for system in self.systems if self.average(system) is not None]
 
 
 def _cell(rows: list[Fold], paper: float | None, n_folds: int) -> Cell:
     scores = {(row.repeat, row.fold): 100 * row.accuracy for row in rows}
     if len(scores) < n_folds:
-        return Cell(len(scores), scores, None, math.nan, paper, None)
+        return Cell(len(scores), scores, None, math.nan, math.nan, paper, None)
     pooled = 100 * sum(row.n_right for row in rows) / sum(row.n_test for row in rows)
     against = None if paper is None else one_sample_interval(scores, paper)
-    return Cell(len(scores), scores, summarize(scores), pooled, paper, against)
+    log_loss = math.fsum(row.log_loss for row in rows) / len(rows)
+    return Cell(len(scores), scores, summarize(scores), pooled, log_loss, paper, against)
 
 
 def _check(rows: list[Fold], repeats: int, folds: int) -> None:
@@ -180,30 +184,30 @@ def _check(rows: list[Fold], repeats: int, folds: int) -> None:
         raise ValueError(
             f"Every row must be of one of {repeats} repetitions and {folds} folds. Got {len(odd)} others, the first of "
             f"{odd[0].system} on {odd[0].dataset}: repetition {odd[0].repeat}, fold {odd[0].fold}, counted from 0. "
-            "Say how many there are."
+            "Set repeats and folds to those of the run."
         )
     _check_once(rows)
     _check_same_folds(rows)
 
 
 def _check_once(rows: list[Fold]) -> None:
-    """Refuse a fold that is there twice, and a cell whose folds were made with different settings."""
+    """Refuse duplicate folds, and cells with folds of different settings."""
     seen: dict[tuple[str, str, int, int], Fold] = {}
     settings: dict[tuple[str, str], str] = {}
     for row in rows:
         if row.key in seen:
-            raise ValueError(f"Every fold must be there once. Got {row.key} twice. Drop one of the two.")
+            raise ValueError(f"Every fold must appear once. Got {row.key} twice. Drop one of them.")
         seen[row.key] = row
         if settings.setdefault((row.system, row.dataset), row.settings) != row.settings:
             raise ValueError(
-                f"All folds of a system on a data set must have been made with the same settings. Got settings "
+                f"All folds of a system on a data set must have the same settings. Got settings "
                 f"{settings[row.system, row.dataset]!r} and {row.settings!r} for {row.system} on {row.dataset}. "
-                "Keep the rows of one of them."
+                "Keep the rows of one."
             )
 
 
 def _check_same_folds(rows: list[Fold]) -> None:
-    """Refuse systems that were not tested on the same folds: their scores cannot be paired."""
+    """Refuse systems that were tested on different folds: their scores cannot be paired."""
     first: dict[tuple[str, int, int], Fold] = {}
     for row in rows:
         other = first.setdefault((row.dataset, row.repeat, row.fold), row)
