@@ -21,7 +21,7 @@ from recipe import Part, splits
 
 from setrbm import Bags
 from setrbm.datasets import load_benchmark
-from setrbm.evaluation.trials import quiet_but_for_interrupts
+from setrbm.evaluation.trials import quiet
 from setrbm.reproduction.systems import RATES, ROWS
 
 LOG = Path(__file__).parents[1] / "results" / "below.csv"
@@ -40,7 +40,7 @@ TRIED: dict[str, dict[str, Any]] = {
 def accuracy(settings: dict[str, Any], bags: Bags, y: np.ndarray, seed: int, split: Part) -> float:
     """Return the share of the held-out sets of a split that a row with these settings gets right, in per cent."""
     estimator = ROWS[ROW].make(seed, False, "cpu", 1).set_params(**settings)
-    with quiet_but_for_interrupts():
+    with quiet():
         estimator.fit(bags[split.train], y[split.train])
     return 100 * float(np.mean(estimator.predict(bags[split.test]) == y[split.test]))
 

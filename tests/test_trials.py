@@ -11,7 +11,7 @@ import setrbm
 from setrbm import Bags, ClassSetRBMCV
 from setrbm.engines.cpu import CpuSession
 from setrbm.engines.protocol import DeviceMemoryWarning
-from setrbm.estimators import InputPooling, SetSVCCV, _choosing
+from setrbm.estimators import InputPooling, SetSVCCV, choosing
 from setrbm.evaluation import trials
 from setrbm.evaluation.splits import Split, repeated_folds, system_seed
 from setrbm.evaluation.trials import (

@@ -27,7 +27,7 @@ from setrbm.evaluation.trials import (
     Trial,
     fit_and_judge,
     fit_and_judge_side_by_side,
-    quiet_but_for_interrupts,
+    quiet,
     settings_digest,
 )
 
@@ -99,7 +99,7 @@ class _Task:
         return self.system.cost * self.trial.bags.n_vectors
 
 
-OnEpoch = Callable[[_Task, training.Progress], None]
+OnEpoch = Callable[[_Task, training.Epoch], None]
 
 
 def run(plan: Plan, path: Path, report: Report | None = None, record: Record | None = None) -> RunSummary:
@@ -226,26 +226,32 @@ def _finished(tasks: list[_Task], on_epoch: OnEpoch) -> Iterator[tuple[_Task, li
             yield from ((task, [done]) for done in _fold_by_fold(task))
 
 
+class _TaskMonitor(training.Monitor):
+    """Reports the epochs of a task that trains in a thread, and interrupts it when the run has been stopped."""
+
+    def __init__(self, task: _Task, on_epoch: OnEpoch, stopped: Event) -> None:
+        self.task, self.report, self.stopped = task, on_epoch, stopped
+
+    def on_epoch(self, epoch: training.Epoch) -> None:
+        """Report an epoch."""
+        if self.stopped.is_set():
+            raise KeyboardInterrupt
+        try:
+            self.report(self.task, epoch)
+        except Exception as error:
+            # Not an error of the folds.
+            raise _ReportError from error
+
+
 def _tasks_at_once(tasks: list[_Task], on_epoch: OnEpoch) -> Iterator[tuple[_Task, list[Fold | Failure]]]:
     """Run tasks that train all their folds at once, each in a thread; Ctrl-C in the main thread ends them all."""
     stopped = Event()
-
-    def work(task: _Task) -> list[Fold | Failure]:
-        def report(epoch: training.Progress) -> None:
-            if stopped.is_set():
-                raise KeyboardInterrupt
-            try:
-                on_epoch(task, epoch)
-            except Exception as error:
-                # Not an error of the folds.
-                raise _ReportError from error
-
-        return _all_at_once(task, report)
-
     # Warning filters are global: they are set here, once, for all threads.
-    with quiet_but_for_interrupts(), ThreadPoolExecutor(TASKS_AT_ONCE) as threads:
+    with quiet(), ThreadPoolExecutor(TASKS_AT_ONCE) as threads:
         try:
-            running = {threads.submit(work, task): task for task in tasks}
+            running = {
+                threads.submit(_all_at_once, task, _TaskMonitor(task, on_epoch, stopped)): task for task in tasks
+            }
             for finished in as_completed(running):
                 yield running[finished], finished.result()
         except _ReportError as error:
@@ -297,15 +303,12 @@ def _exit_with(parent: int) -> None:
     Thread(target=watch, daemon=True).start()
 
 
-def _all_at_once(task: _Task, report: training.Report) -> list[Fold | Failure]:
-    token = progress_report.set(report)
+def _all_at_once(task: _Task, monitor: training.Monitor) -> list[Fold | Failure]:
     try:
         estimators = [task.estimator(split) for split in task.splits]
-        done = fit_and_judge_side_by_side(task.trial, estimators, task.splits)
+        done = fit_and_judge_side_by_side(task.trial, estimators, task.splits, monitor)
     except Exception as error:
         return [_failure(task, split, error) for split in task.splits]
-    finally:
-        progress_report.reset(token)
     return [
         _failure(task, split, one) if isinstance(one, Exception) else one
         for split, one in zip(task.splits, done, strict=True)
@@ -327,9 +330,9 @@ class _Clock:
     def add(self, task: _Task, finished: list[Fold | Failure]) -> None:
         self.seconds[task.key] += [done.seconds if isinstance(done, Fold) else 0.0 for done in finished]
 
-    def progress(self, task: _Task, epoch: training.Progress | None = None) -> RunProgress:
+    def progress(self, task: _Task, epoch: training.Epoch | None = None) -> RunProgress:
         note = f"{task.trial.system} on {task.trial.dataset}"
-        note += f", epoch {epoch.epoch} of {epoch.max_epochs}" if epoch is not None else ""
+        note += f", epoch {epoch.number} of {epoch.max_epochs}" if epoch is not None else ""
         return RunProgress(sum(map(len, self.seconds.values())), self.n_all, note, self._left())
 
     def _left(self) -> float:

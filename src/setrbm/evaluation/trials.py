@@ -22,6 +22,7 @@ from setrbm.engines.protocol import DeviceMemoryWarning
 from setrbm.estimators.choosing import fit_side_by_side
 from setrbm.evaluation.results import Fold
 from setrbm.evaluation.splits import Split
+from setrbm.training import Monitor
 
 # Parameters that change how a result is computed, but not the result.
 HOW = ("engine", "memory_mib", "n_jobs", "random_state", "verbose")
@@ -83,7 +84,7 @@ class Trial:
 def fit_and_judge(trial: Trial, estimator: Any, split: Split) -> Fold:
     """Fit a system on the training part of a split and judge it on the test part."""
     begin = time.perf_counter()
-    with quiet_but_for_interrupts():
+    with quiet():
         estimator.fit(*trial.training_part(split))
     return trial.judge(estimator, split, time.perf_counter() - begin)
 
@@ -92,11 +93,10 @@ def fit_and_judge_side_by_side(
     trial: Trial, estimators: Sequence[Any], splits: Sequence[Split], monitor: Monitor | None = None
 ) -> list[Fold | Exception]:
     """Do the same for many splits at once: all candidates of all splits are trained side by side."""
-    from setrbm.estimators._choosing import fit_side_by_side
-
     begin = time.perf_counter()
-    with quiet_but_for_interrupts():
-        errors = fit_side_by_side(estimators, [(*trial.training_part(split), None) for split in splits])
+    with quiet():
+        data = [(*trial.training_part(split), None) for split in splits]
+        errors = fit_side_by_side(estimators, data, monitor)
     share = (time.perf_counter() - begin) / len(splits)
 
     def judged(estimator: Any, split: Split) -> Fold | Exception:
@@ -111,8 +111,8 @@ def fit_and_judge_side_by_side(
 
 
 @contextmanager
-def quiet_but_for_interrupts() -> Iterator[None]:
-    """Ignore warnings about single folds, except that a fit cut short by Ctrl-C raises KeyboardInterrupt."""
+def quiet() -> Iterator[None]:
+    """Ignore warnings about single folds."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         warnings.simplefilter("default", DeviceMemoryWarning)

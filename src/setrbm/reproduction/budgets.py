@@ -9,7 +9,7 @@ from typing import Any
 
 from sklearn.model_selection import ParameterGrid
 
-from setrbm.estimators._choosing import N_FITS
+from setrbm.estimators.offer import N_FITS
 
 
 @dataclass(frozen=True)
