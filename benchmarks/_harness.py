@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from _bars import BARS, RATIO
-from _machine import Watch, cores, machine, versions
+from _machine import Watch, commit, cores, machine, versions
 from _picture import draw_rows
 from scipy import sparse
 
@@ -136,6 +136,7 @@ class Row:
     """One measured value: the median of the rounds, and their quartiles.
 
     ``others`` is how many cores other processes kept busy meanwhile, on average; NaN where that is not known.
+    ``commit`` is the commit that was measured.
     """
 
     benchmark: str
@@ -153,6 +154,7 @@ class Row:
     others: float
     machine: str
     versions: str
+    commit: str = "unknown"
 
     @property
     def met(self) -> bool | None:
@@ -202,7 +204,7 @@ class Benchmark:
         self.rounds = QUICK_ROUNDS if self.quick else ROUNDS
         self.folder: Path = options.results or (RESULTS / "quick" if self.quick else RESULTS)
         self.rows: list[Row] = []
-        self.watch, self.heading = Watch(), ""
+        self.watch, self.heading, self.commit = Watch(), "", commit()
         print(f"{self.name}: {question.splitlines()[0]}")
         print(f"  {machine()}")
         print(f"  {versions()}")
@@ -224,7 +226,7 @@ class Benchmark:
         date = datetime.now(UTC).date().isoformat()
         row = Row(
             self.name, what, float(value), float(low), float(high), unit, bar, threads, sizes, np.size(values),
-            self.quick, date, float("nan"), machine(), versions(),
+            self.quick, date, float("nan"), machine(), versions(), self.commit,
         )  # fmt: skip
         self.rows.append(row)
         verdict = "" if row.met is None else f"   bar {BARS[bar]}: {'met' if row.met else 'MISSED'}"

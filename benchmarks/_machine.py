@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -37,6 +38,17 @@ def versions() -> str:
         except PackageNotFoundError:
             found.append(f"{package} not installed")
     return ", ".join(found)
+
+
+def commit() -> str:
+    """Return the commit that is checked out, with a + if files were changed since; "unknown" outside a clone."""
+    git = ["git", "-C", str(Path(__file__).parent)]
+    try:
+        head = subprocess.run([*git, "rev-parse", "--short", "HEAD"], check=True, capture_output=True, text=True)
+        status = subprocess.run([*git, "status", "--porcelain", "--untracked-files=no"], capture_output=True, text=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return head.stdout.strip() + "+" * bool(status.stdout.strip())
 
 
 class Watch:

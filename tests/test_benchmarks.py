@@ -46,6 +46,7 @@ def row(load):
         settings = {
             "low": value, "high": value, "unit": "x", "threads": 1, "sizes": "9 sets", "rounds": 7, "quick": False,
             "date": "2001-02-03", "others": 0.25, "machine": "a machine, 2 cores", "versions": "Python 3",
+            "commit": "abc1234",
         }  # fmt: skip
         return load("_harness").Row(benchmark=benchmark, what=what, value=value, bar=bar, **settings | others)
 
@@ -210,6 +211,15 @@ def test_rows_come_back_from_their_file(load, row, tmp_path):
     assert harness.read_rows(tmp_path / "epoch.csv") == rows
 
 
+def test_rows_without_a_commit_are_of_an_unknown_one(load, row, tmp_path):
+    harness = load("_harness")
+    harness.write_rows(tmp_path / "epoch.csv", [row()])
+    lines = (tmp_path / "epoch.csv").read_text(encoding="utf-8").splitlines()
+    (tmp_path / "epoch.csv").write_text("".join(line.rpartition(",")[0] + "\n" for line in lines), encoding="utf-8")
+    assert [row.commit for row in harness.read_rows(tmp_path / "epoch.csv")] == ["unknown"]
+    assert re.fullmatch(r"[0-9a-f]+\+?|unknown", load("_machine").commit())
+
+
 def test_a_bar_knows_when_it_is_met(load):
     bars = load("_bars").BARS
     assert [bars["predict"].is_met(value) for value in (1.1, 1.2, 1.3)] == [True, True, False]
@@ -226,7 +236,10 @@ def test_the_page_shows_what_is_met_missed_and_not_measured(load, row, tmp_path)
     report.main(["--results", str(tmp_path), "--page", str(target)])
     text = target.read_text(encoding="utf-8")
     lines = {line.split(" | ")[0].removeprefix("| "): line for line in text.splitlines() if line.startswith("| ")}
-    assert "| ≤ 1.4 x | 1.3 x (1.3 to 1.3) | met | 1 | `python benchmarks/bench_epoch.py` | 2001-02-03 |" in text
+    assert (
+        "| ≤ 1.4 x | 1.3 x (1.3 to 1.3) | met | 1 | `python benchmarks/bench_epoch.py` | 2001-02-03 | abc1234 |" in text
+    )
+    assert "`python benchmarks/bench_predict.py`, 2001-02-03, commit abc1234; other" in text
     assert "| ≤ 2.2 x | 2.5 x (2.5 to 2.5) | **missed** |" in text
     assert "| ≤ 1.2 x | 1 x (0.9 to 1.1) | met |" in text
     assert "not measured" in lines["hybrid XOR epoch ÷ discriminative epoch"]
