@@ -1,11 +1,11 @@
-"""What was tried where a cell of the table lies more than three points below the paper's, inside training parts alone?
+"""Why is a cell of the table more than three points below the paper's? Alternatives, tried inside training parts.
 
-ClassSetRBM OR Hybrid on Tiger: as its row is made, and with other choices offered. The splits are those the recipe was
-judged by, of a seed no table uses: 20 of them, and no test fold is ever opened. Nothing of the table was changed after.
+ClassSetRBM OR Hybrid on Tiger: as in its row, and with other candidates. The splits are the 20 on which the recipe was
+judged (recipe.py), of a seed that no table uses. The table was not changed afterwards.
 
-    python experiments/below.py --data-home FOLDER     (took 45 minutes on two cores, with other work beside it)
+    python experiments/below.py --data-home FOLDER
 
-writes a line for each to results/below.csv.
+writes a line for each alternative to results/below.csv.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TRIED: dict[str, dict[str, Any]] = {
 
 
 def accuracy(settings: dict[str, Any], bags: Bags, y: np.ndarray, seed: int, split: Part) -> float:
-    """Return the share of the held-out sets of a split that a row with these settings gets right, in per cent."""
+    """Return the accuracy on the held-out sets of a split of the row with these settings, in percent."""
     estimator = ROWS[ROW].make(seed, False, "cpu", 1).set_params(**settings)
     with quiet():
         estimator.fit(bags[split.train], y[split.train])
@@ -46,7 +46,7 @@ def accuracy(settings: dict[str, Any], bags: Bags, y: np.ndarray, seed: int, spl
 
 
 def main() -> None:
-    """Try everything on all splits and write what came of it."""
+    """Try all alternatives on all splits and write their accuracies."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data-home", type=Path)
     parser.add_argument("--log", type=Path, default=LOG)

@@ -1,16 +1,16 @@
-"""Which recipe should ClassSetRBMCV follow, judged inside training parts alone?
+"""Which recipe should ClassSetRBMCV follow? Compares training procedures inside training parts.
 
-The sets of each benchmark are dealt into ten folds, by a seed no table uses, and two of the five folds of each training
-part are held back to judge by: 20 splits a data set, and no test fold is ever opened. On what remains of a split every
-setting of a family is trained side by side for 400 epochs, without a fifth of the sets (to choose by) and with all of
-them (to use), from one or several starts; the logits of the held-out sets are kept on the way. Any rule for choosing a
-setting, an end and an average of fits can then be judged from these logits, without training again.
+The sets of each benchmark are split into ten folds, by a seed that no table uses, and two fifths of each training part
+are held back for judging, one after the other: 20 splits per data set. On the rest of a split every setting of a family
+is trained for 400 epochs, side by side: without a fifth of the sets (to select by) and with all of them (to use), from
+one or several starts. The logits of the held-out sets are kept at checkpoints. Any rule for selecting a setting, a
+number of epochs and an average of fits can then be judged from these logits, without training again.
 
     python experiments/recipe.py collect --data-home FOLDER --logits FOLDER [FAMILY ...]     (needs a GPU)
     python experiments/recipe.py judge --data-home FOLDER --logits FOLDER [FAMILY ...]
 
-``judge`` writes a line for every candidate, the poor ones too, to results/recipe.csv; the recipe was chosen from these
-lines (docs/decisions/0005-the-recipe.md), and only then run on the folds of the table.
+``judge`` writes a line for every candidate, the poor ones too, to results/recipe.csv. The recipe was chosen from these
+lines (docs/decisions/0005-the-recipe.md).
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ SEED, N_HIDDEN, PARTS = 1000, 100, 5
 CHECKPOINTS = (4, 9, 18, 30, 50, 75, 100, 140, 200, 280, 400)
 LATE_CHECKPOINTS = (50, 100, 200, 280, 400)
 LOG = Path(__file__).parents[1] / "results" / "recipe.csv"
-# Logits are kept in a byte each: to 8, in steps of 1 / 15.8.
+# Each logit is stored in one byte: up to 8, in steps of 1 / 15.8.
 STEP, LARGEST = 15.8, 8.0
 TEMPERATURES = np.exp(np.linspace(-3.0, 1.5, 19))
 
 
 @dataclass(frozen=True)
 class Family:
-    """Settings that are trained side by side; ``fits`` trainings on all sets beside those without a part."""
+    """Settings that are trained side by side; ``fits`` is the number of fits on all sets."""
 
     rates: tuple[float, ...]
     sizes: tuple[float, ...]
@@ -64,7 +64,7 @@ class Family:
 
     @property
     def members(self) -> list[int]:
-        """The trainings of a setting: the number of the part left out, and from PARTS on those on all sets."""
+        """The fits of a setting: the index of the part left out; from PARTS on, fits on all sets."""
         return [*range(self.parts), *range(PARTS, PARTS + self.fits)]
 
 
@@ -83,19 +83,19 @@ FAMILIES = {
 
 @dataclass(frozen=True)
 class Part:
-    """What one split has to learn from, what each part of it would hold out, and what it is judged by."""
+    """One split: the sets to train on, the held-out parts of these, and the sets to judge by."""
 
     train: np.ndarray
     parts: list[np.ndarray]
     test: np.ndarray
 
     def watched(self, member: int) -> np.ndarray:
-        """The sets whose logits one training keeps: those held out, then those to judge by."""
+        """The sets whose logits a fit keeps: those held out, then those to judge by."""
         return np.concatenate([self.parts[member], self.test]) if member < PARTS else self.test
 
 
 def splits(y: np.ndarray) -> list[Part]:
-    """Return the splits of a data set; no outer test set is among them."""
+    """Return the splits of a data set; they contain no sets of the outer test fold."""
     found: list[Part] = []
     for outer in repeated_folds(y, 10, 1, SEED):
         inner = repeated_folds(y[outer.train], PARTS, 1, SEED + 1 + outer.fold)
@@ -107,13 +107,13 @@ def splits(y: np.ndarray) -> list[Part]:
 
 
 def load(name: str, data_home: Path | None) -> tuple[Bags, np.ndarray]:
-    """Return a data set in float32, its labels 0 and 1."""
+    """Return a data set in float32, with labels 0 and 1."""
     bags, y = load_benchmark(name, data_home)
     return Bags(bags.X.astype(np.float32), bags.offsets), np.unique(np.asarray(y), return_inverse=True)[1]
 
 
 def scaled(bags: Bags, train: np.ndarray, scale: str) -> Bags:
-    """Return the sets on a scale fitted to the vectors of some of them."""
+    """Return the sets scaled; the scale is fitted to the training sets."""
     if scale == "standardised":
         X = StandardScaler().fit(bags[train].X).transform(bags.X)
         return Bags(X.astype(np.float32), bags.offsets)
@@ -122,7 +122,7 @@ def scaled(bags: Bags, train: np.ndarray, scale: str) -> Bags:
 
 
 def collect(family: Family, bags: Bags, y: np.ndarray) -> np.ndarray:
-    """Train a family on all splits of a data set; return the logits, as bytes, split by split, member by member."""
+    """Train a family on all splits of a data set; return the logits as bytes, by split and member."""
     from setrbm.engines import get_engine
 
     engine, spec = get_engine("gpu"), Spec(family.constraint, family.pooling, dtype="float32")
@@ -146,7 +146,7 @@ def collect(family: Family, bags: Bags, y: np.ndarray) -> np.ndarray:
         orders = {key: draws.order(key[0], epoch, own) for key, own in made.items()}
         session.run(placed, [orders[m.seed, id(own)] for m, own in zip(models, learned_from, strict=True)], epoch)
         now = session._side_by_side.now
-        # A mean of the parameters over the epochs, late ones weighing more.
+        # A running mean of the parameters over the epochs, with more weight on late ones.
         mean = mean or [tensor.clone() for tensor in now]
         for average, tensor in zip(mean, now, strict=True):
             average.lerp_(tensor, 3.0 / (epoch + 3.0))
@@ -161,7 +161,7 @@ def collect(family: Family, bags: Bags, y: np.ndarray) -> np.ndarray:
 def _logits_of_all(
     family: Family, letters: Sequence[Any], placed: Sequence[Any], bags: Bags
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield the number of each model and its log-odds of the second class for every set; 48 models at a time."""
+    """Yield the index of each model and its log-odds of class 1 for every set; 48 models are computed at a time."""
     import torch
     from torch.nn.functional import logsigmoid, softplus
 
@@ -185,7 +185,7 @@ def _logits_of_all(
 
 
 @dataclass(frozen=True)
-class Split:
+class SplitLogits:
     """The logits of one split: of its held-out parts and its sets to judge by, for every member.
 
     ``held_out`` and ``judged`` have the axes member, setting, now or averaged parameters, checkpoint, set.
@@ -198,16 +198,16 @@ class Split:
     n_parts: int
 
     def accuracy(self, logits: np.ndarray) -> float:
-        """Return the share of the sets to judge by that logits have right."""
+        """Return the accuracy of logits on the sets to judge by."""
         return float(((logits > 0.0) == (self.truth == 1)).mean())
 
     @property
     def fits(self) -> np.ndarray:
-        """The logits of the trainings on all sets."""
+        """The logits of the fits on all sets."""
         return self.judged[self.n_parts :]
 
     def scores(self, part: int, criterion: str) -> np.ndarray:
-        """Return how every setting at every checkpoint does on a held-out part; lower is better."""
+        """Return the score of every setting at every checkpoint on a held-out part; lower is better."""
         logits, y = self.held_out[part], self.labels[part]
         signed = np.where(y == 1, logits, -logits)
         loss = np.logaddexp(0.0, -signed).mean(axis=-1)
@@ -218,8 +218,8 @@ class Split:
         return (signed <= 0.0).mean(axis=-1) + 1e-3 * loss
 
 
-def unpacked(family: Family, flat: np.ndarray, y: np.ndarray) -> list[Split]:
-    """Return the logits of every split from the bytes ``collect`` gave."""
+def unpacked(family: Family, flat: np.ndarray, y: np.ndarray) -> list[SplitLogits]:
+    """Return the logits of every split from the bytes of ``collect``."""
     at, found = 0, []
     for part in splits(y):
         blocks = []
@@ -231,15 +231,15 @@ def unpacked(family: Family, flat: np.ndarray, y: np.ndarray) -> list[Split]:
         held_out = [block[..., : len(part.parts[k])] for k, block in enumerate(blocks[: family.parts])]
         judged = np.stack([block[..., -len(part.test) :] for block in blocks])
         labels = [y[which] for which in part.parts[: family.parts]]
-        found.append(Split(held_out, labels, judged, y[part.test], family.parts))
+        found.append(SplitLogits(held_out, labels, judged, y[part.test], family.parts))
     return found
 
 
-Rule = Callable[[Split], float]
+Rule = Callable[[SplitLogits], float]
 
 
 def rules(family: Family) -> Iterator[tuple[str, str, Rule]]:
-    """Yield every candidate: the settings it may choose from, what it does, and how to judge it on a split."""
+    """Yield every candidate: the settings it selects from, its name, and a function that judges it on a split."""
     for decay in family.decays if len(family.decays) > 1 else ():
         yield from _rules_of(family, f"decay {decay:g}", [s for s, v in enumerate(family.settings) if v[2] == decay])
     yield from _rules_of(family, "all settings", list(range(len(family.settings))))
@@ -257,9 +257,9 @@ def _rules_of(family: Family, name: str, among: list[int]) -> Iterator[tuple[str
     for kind, averaged in enumerate(("", ", parameters averaged")):
         for criterion in ("likelihood", "error", "calibrated"):
             for what, ends in (("any epoch", range(last + 1)), ("the end", [last])):
-                told = f"{what} by {criterion}{averaged}"
+                rule = f"{what} by {criterion}{averaged}"
                 for n_parts in (1, 5)[: 2 if family.parts == 5 else 1]:
-                    where = f"{told}, {n_parts} part{'s' if n_parts > 1 else ''}"
+                    where = f"{rule}, {n_parts} part{'s' if n_parts > 1 else ''}"
                     pick = _pick(among, kind, list(ends), criterion, n_parts)
                     yield name, f"{where}: kept", _kept(pick)
                     for n_fits in (1, 5)[: 2 if family.fits >= 5 else 1]:
@@ -272,11 +272,11 @@ def _rules_of(family: Family, name: str, among: list[int]) -> Iterator[tuple[str
             yield name, f"halved, the end by likelihood: refitted, {n_fits} averaged", _halved(among, rungs, n_fits)
 
 
-Pick = Callable[[Split], tuple[int, int, int]]
+Pick = Callable[[SplitLogits], tuple[int, int, int]]
 
 
 def _pick(among: list[int], kind: int, ends: list[int], criterion: str, n_parts: int) -> Pick:
-    def pick(split: Split) -> tuple[int, int, int]:
+    def pick(split: SplitLogits) -> tuple[int, int, int]:
         scores = np.mean([split.scores(part, criterion) for part in range(n_parts)], axis=0)
         best = scores[np.ix_(among, [kind], ends)].reshape(len(among), len(ends))
         s, e = np.unravel_index(best.argmin(), best.shape)
@@ -290,7 +290,7 @@ def _kept(pick: Pick) -> Rule:
 
 
 def _refitted(pick: Pick, n_fits: int) -> Rule:
-    def rule(split: Split) -> float:
+    def rule(split: SplitLogits) -> float:
         chosen = pick(split)
         logits = [fit[chosen] for fit in split.fits]
         groups = [logits[i : i + n_fits] for i in range(0, len(logits) - n_fits + 1, n_fits)]
@@ -300,7 +300,7 @@ def _refitted(pick: Pick, n_fits: int) -> Rule:
 
 
 def _committee(pick: Pick) -> Rule:
-    def rule(split: Split) -> float:
+    def rule(split: SplitLogits) -> float:
         chosen = pick(split)
         return split.accuracy(np.mean([member[chosen] for member in split.judged[: split.n_parts]], axis=0))
 
@@ -308,7 +308,7 @@ def _committee(pick: Pick) -> Rule:
 
 
 def _halved(among: list[int], rungs: list[int], n_fits: int) -> Rule:
-    def pick(split: Split) -> tuple[int, int, int]:
+    def pick(split: SplitLogits) -> tuple[int, int, int]:
         scores, left = split.scores(0, "likelihood")[:, 0], np.array(among)
         for rung in rungs:
             left = left[np.argsort(scores[left, rung], kind="stable")[: (len(left) + 1) // 2]]

@@ -511,8 +511,8 @@ def test_benchmarks_are_listed_with_their_place_or_the_command_that_fetches_them
     assert re.search(r"fox .*damaged", shown)
     assert told["fox"]["fault"] in shown
     assert told["musk1"]["fault"] is None
-    assert shown.count("licence: ") == shown.count("cite: ") == shown.count("SHA-256") == 5
-    assert f"elephant: not here. Run: {told['elephant']['fetch']}\n" in shown
+    assert shown.count("license: ") == shown.count("cite: ") == shown.count("SHA-256") == 5
+    assert f"elephant: missing. Run: {told['elephant']['fetch']}\n" in shown
 
 
 def test_the_data_folder_comes_from_the_environment_too(data_home, monkeypatch):
@@ -522,7 +522,7 @@ def test_the_data_folder_comes_from_the_environment_too(data_home, monkeypatch):
     assert told["elephant"]["fetch"] == "setrbm datasets --fetch elephant"
 
 
-def test_fetching_shows_path_licence_and_citation(data_home):
+def test_fetching_shows_path_license_and_citation(data_home):
     fetch = ("datasets", "--fetch", "musk1", "--fetch", "tiger", "--data-home", data_home)
     told = answer(*fetch, "--from", data_home.parent / "rows.csv")["fetched"]
     assert [one["name"] for one in told] == ["musk1", "tiger"]
@@ -530,16 +530,20 @@ def test_fetching_shows_path_licence_and_citation(data_home):
     np.testing.assert_array_equal(read_sets(data_home / "tiger.csv.gz")[0].X, sets()[0].X)
     # It is there now, so no source is needed.
     shown = run(*fetch).stdout
-    assert "(inside the package; it needs no fetching)" in shown
-    assert f"tiger: {data_home / 'tiger.csv.gz'}\n  licence: no license stated" in shown
+    assert "(inside the package, no need to fetch it)" in shown
+    assert f"tiger: {data_home / 'tiger.csv.gz'}\n  license: no license stated" in shown
     assert "  cite: S. Andrews, " in shown
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("--fetch", "tiger", "--fetch", "lion"), 2, "--fetch names no benchmark. A benchmark must be one of musk1, "),
-        (("--from", "rows.csv"), 2, "nothing is to be fetched. Add --fetch NAME."),
+        (
+            ("--fetch", "tiger", "--fetch", "lion"),
+            2,
+            "--fetch must name a benchmark. A benchmark must be one of musk1, ",
+        ),
+        (("--from", "rows.csv"), 2, "--from needs --fetch NAME: there is nothing to fetch."),
         (("--fetch", "tiger"), 1, "The benchmark 'tiger' is in no package"),
         (("--fetch", "tiger", "--from", "none.csv"), 1, "The source must be a folder, a file or a URL."),
         (("--fetch", "fox"), 1, "The benchmark 'fox' must have 200 sets (100 positive)"),

@@ -62,7 +62,7 @@ def test_a_rule_is_judged_by_what_it_would_choose(recipe):
         assert found["all settings", f"any epoch by error, {n}: kept"] == 1.0
 
 
-def test_what_is_left_behind_at_a_rung_is_not_chosen(recipe):
+def test_a_candidate_dropped_at_a_rung_is_not_chosen(recipe):
     family = recipe.Family((0.01, 0.03), (0.3,))
     rung, last = family.checkpoints.index(50), len(family.checkpoints) - 1
     found = accuracies(recipe, family, lambda m, s, at: at < last if s else at in (rung - 1, last))
@@ -79,7 +79,7 @@ def test_fits_are_averaged_before_they_are_judged(recipe):
     assert found[name, "to the end, 5 fits averaged"] == 1.0
 
 
-def test_what_was_tried_below_is_the_row_with_other_choices(monkeypatch):
+def test_the_alternatives_in_below_differ_from_the_row_only_in_their_candidates(monkeypatch):
     monkeypatch.syspath_prepend(str(EXPERIMENTS))
     below = importlib.import_module("below")
     made = ROWS[below.ROW].make(0, False, "cpu", 1).get_params()

@@ -25,7 +25,7 @@ def test_every_system_has_a_figure_for_every_data_set():
 
 
 @pytest.mark.parametrize("dataset", DATASETS)
-def test_every_figure_is_a_whole_number_of_right_sets(dataset):
+def test_every_figure_is_an_accuracy_over_all_folds_pooled(dataset):
     n = REPEATS * N_SETS[dataset]
     for system in PAPER_SYSTEMS:
         figure = TABLE_1[system, dataset]

@@ -41,7 +41,7 @@ def test_gated_attention_learns_the_same_each_time_at_the_better_rate():
         ({"validation_fraction": 2.0}, "validation_fraction must be between 0 and 1. Got 2.0"),
     ],
 )
-def test_gated_attention_names_settings_that_cannot_be(setting, message):
+def test_gated_attention_refuses_invalid_settings(setting, message):
     with pytest.raises(ValueError, match=message):
         GatedAttention(**setting).fit(*easy())
 

@@ -53,7 +53,7 @@ def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
         DRAWINGS["ranks"](tmp_path / "a.png")
 
 
-def test_importing_the_pictures_does_not_load_matplotlib():
+def test_importing_the_plots_does_not_load_matplotlib():
     code = "import sys; import setrbm.reproduction.report; print('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "False\n"
 
@@ -64,7 +64,7 @@ def test_lines_do_not_look_alike():
     assert len({(style["color"], style["marker"]) for style in styles}) == 49
 
 
-def test_values_stand_at_their_logarithm_and_zero_left_of_them():
+def test_positions_are_logarithms_and_zero_is_left_of_them():
     np.testing.assert_allclose(log_places([10, 100, 1000]), [1, 2, 3], rtol=1e-12)
     np.testing.assert_allclose(log_places([0, 0.01, 0.1, 1]), [-3.3, -2, -1, 0], rtol=1e-12)
     assert log_places([0]) == [0]

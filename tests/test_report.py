@@ -84,7 +84,7 @@ def test_the_page_says_how_it_was_made():
     assert "setrbm 1.3." in text(runs=[{**RUN, "versions": "setrbm 1.3"}])
 
 
-def test_one_fold_that_met_other_work_does_not_make_the_time():
+def test_one_slow_fold_does_not_change_the_time():
     slow = [
         dataclasses.replace(one, seconds=100.0 if i == 0 else 0.25) for i, one in enumerate(cell("Ours", "fox", 12))
     ]
@@ -133,7 +133,7 @@ def test_the_significance_is_that_of_the_three_tests():
     assert f"{worse[0]} of 3 by the plain test, {worse[1]} by the corrected one, {worse[2]} after Holm's" in part
 
 
-def test_our_row_is_held_against_every_other():
+def test_our_row_is_compared_with_every_other():
     made = {"ClassSetRBMCV": 15, "SVM-max": 15, "MLP-maxOut": 4, "Logit-maxOut": 19}
     part = text(everywhere(made)).split("### ClassSetRBMCV against every other row\n", 1)[1].split("\n## ", 1)[0]
     table = Table1(everywhere(made), REPEATS, FOLDS)
@@ -148,7 +148,7 @@ def test_our_row_is_held_against_every_other():
     assert "against every other row" not in text()
 
 
-def test_the_ranks_say_how_little_the_data_sets_separate():
+def test_the_ranks_show_how_few_systems_differ():
     part = section(text(), "Ranks over the data sets")
     assert "Friedman's test of 4 systems on 5 data sets" in part
     assert (
@@ -187,7 +187,7 @@ def test_cells_far_below_the_paper_are_listed_with_their_remarks():
     assert "Other remarks" not in text()
 
 
-def test_times_have_the_unit_that_suits_them():
+def test_times_have_a_suitable_unit():
     assert [duration(seconds) for seconds in (1.25, 119, 600, 9000)] == ["1.2 s", "119.0 s", "10 min", "2.5 h"]
 
 

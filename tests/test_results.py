@@ -13,7 +13,7 @@ def rows(n=3):
     return [row("SVM-max", "musk1", 0, fold, fold, chosen='{"a": "x, \\"y\\""}') for fold in range(n)]
 
 
-def test_rows_survive_a_file(tmp_path):
+def test_rows_are_read_back_as_written(tmp_path):
     path = tmp_path / "new" / "table.csv"
     writer = Writer(path)
     for one in rows():
@@ -23,7 +23,7 @@ def test_rows_survive_a_file(tmp_path):
     assert read(tmp_path / "none.csv") == []
 
 
-def test_half_a_line_is_what_a_kill_leaves_and_is_cut_off(tmp_path):
+def test_an_incomplete_last_line_is_removed(tmp_path):
     path = tmp_path / "table.csv"
     Writer(path).add(rows())
     whole = path.read_bytes()
@@ -35,7 +35,7 @@ def test_half_a_line_is_what_a_kill_leaves_and_is_cut_off(tmp_path):
         assert read(path) == rows(), end
 
 
-def test_what_is_no_beginning_of_a_results_file_is_refused_and_left_alone(tmp_path):
+def test_other_files_are_refused_and_left_unchanged(tmp_path):
     path = tmp_path / "table.csv"
     Writer(path).add(rows())
     for content in (path.read_bytes().replace(b"\n", b"\r"), b"my precious data", b"formatted"):
@@ -45,14 +45,14 @@ def test_what_is_no_beginning_of_a_results_file_is_refused_and_left_alone(tmp_pa
         assert path.read_bytes() == content
 
 
-def test_a_file_with_the_ends_of_lines_of_another_system_is_read(tmp_path):
+def test_a_file_with_windows_line_ends_is_read(tmp_path):
     path = tmp_path / "table.csv"
     Writer(path).add(rows())
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     assert read(path) == rows()
 
 
-def test_a_file_is_replaced_in_one_step_and_in_order(tmp_path):
+def test_a_file_is_replaced_atomically_with_sorted_rows(tmp_path):
     path = tmp_path / "table.csv"
     write(path, reversed(rows()))
     assert read(path) == rows()
@@ -98,6 +98,6 @@ def test_two_processes_do_not_write_to_one_file(tmp_path):
     assert other().stdout == "in\n"
 
 
-def test_the_format_is_named_on_every_line(tmp_path):
+def test_every_line_has_the_format_number(tmp_path):
     write(tmp_path / "t.csv", rows())
     assert all(line.startswith(f"{results.FORMAT},") for line in (tmp_path / "t.csv").read_text().splitlines()[1:])

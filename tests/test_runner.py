@@ -65,7 +65,7 @@ def without_time(rows):
     return [dataclasses.replace(row, seconds=0.0) for row in sorted(rows)]
 
 
-def test_every_fold_of_every_data_set_is_done_and_kept(tmp_path):
+def test_every_fold_of_every_data_set_is_run_and_saved(tmp_path):
     path, seen = tmp_path / "table.csv", []
     outcome = run(plan(repeats=2), path, seen.append)
     assert len(outcome.rows) == outcome.n_done == 20
@@ -79,7 +79,7 @@ def test_every_fold_of_every_data_set_is_done_and_kept(tmp_path):
     assert all(sum(row.n_test for row in outcome.rows if (row.dataset, row.repeat) == ("one", r)) == 23 for r in (0, 1))
 
 
-def test_what_is_there_is_not_done_again(tmp_path):
+def test_existing_results_are_not_made_again(tmp_path):
     path = tmp_path / "table.csv"
     whole = run(plan(), path)
     before = path.read_bytes()
@@ -89,7 +89,7 @@ def test_what_is_there_is_not_done_again(tmp_path):
     assert path.read_bytes() == before
 
 
-def test_a_run_in_parts_is_the_run_in_one(tmp_path):
+def test_a_resumed_run_equals_a_run_in_one_go(tmp_path):
     whole = run(plan(n_jobs=2), tmp_path / "whole.csv")
     path = tmp_path / "parts.csv"
     results.write(path, whole.rows[3:9])
@@ -111,7 +111,7 @@ def test_another_seed_or_setting_does_not_overwrite(tmp_path):
     assert path.read_bytes() == before
 
 
-def test_rows_of_another_kind_of_run_do_not_stand_beside_these(tmp_path):
+def test_results_of_runs_of_different_kinds_are_not_mixed(tmp_path):
     path = tmp_path / "table.csv"
     run(plan(system("Quick"), repeats=1), path)
     before = path.read_bytes()
@@ -156,7 +156,7 @@ def at_once(max_epochs, name="Ours"):
     )
 
 
-def test_folds_trained_at_once_are_told_of_epoch_by_epoch(tmp_path):
+def test_progress_of_folds_trained_at_once_is_reported_by_epoch(tmp_path):
     seen = []
     outcome = run(plan(at_once(4), repeats=1, engine="gpu"), tmp_path / "gpu.csv", seen.append)
     for name in ("one", "other"):
@@ -171,7 +171,7 @@ def test_folds_trained_at_once_are_told_of_epoch_by_epoch(tmp_path):
     assert without_time(compared) == without_time(outcome.rows)
 
 
-def test_tasks_that_are_trained_together_are_as_if_alone(tmp_path):
+def test_tasks_trained_together_give_the_results_of_tasks_trained_alone(tmp_path):
     systems = [at_once(4), at_once(9, "Longer"), at_once(6, "Longest")]
     together = run(plan(*systems, repeats=1, engine="gpu"), tmp_path / "together.csv")
     for one in systems:
@@ -181,7 +181,7 @@ def test_tasks_that_are_trained_together_are_as_if_alone(tmp_path):
             assert without_time(found) == without_time(alone.rows)
 
 
-def test_a_task_that_fails_leaves_those_trained_beside_it(tmp_path):
+def test_a_task_that_fails_leaves_the_others(tmp_path):
     def broken(seed, quick, engine, n_jobs):
         if seed:
             raise ValueError("no luck")
@@ -195,7 +195,7 @@ def test_a_task_that_fails_leaves_those_trained_beside_it(tmp_path):
     assert len(outcome.failures) == 10
 
 
-def test_folds_that_are_finished_together_are_kept_together(tmp_path, monkeypatch):
+def test_folds_that_finish_together_are_saved_together(tmp_path, monkeypatch):
     kept, add = [], results.Writer.add
     monkeypatch.setattr(results.Writer, "add", lambda self, rows: kept.append(len(rows)) or add(self, rows))
     run(plan(at_once(4), repeats=1, engine="gpu"), tmp_path / "gpu.csv")
@@ -211,7 +211,7 @@ def test_a_report_that_fails_in_a_thread_ends_the_run_and_fails_no_fold(tmp_path
         run(plan(at_once(4), repeats=1, engine="gpu"), tmp_path / "gpu.csv", report)
 
 
-def test_folds_have_seeds_of_their_own_and_systems_the_same(tmp_path):
+def test_every_fold_has_its_own_seed_and_all_systems_share_it(tmp_path):
     seeds = {"Mean": [], "Other": []}
 
     def watched(name):
@@ -227,7 +227,7 @@ def test_folds_have_seeds_of_their_own_and_systems_the_same(tmp_path):
     assert len(set(seeds["Mean"][1:])) == len(seeds["Mean"][1:]) == 10
 
 
-def test_warnings_are_as_before_when_tasks_were_trained_together(tmp_path):
+def test_warning_filters_are_restored_after_tasks_were_trained_together(tmp_path):
     before = list(warnings.filters)
     run(plan(at_once(4), at_once(9, "Longer"), repeats=1, engine="gpu"), tmp_path / "gpu.csv")
     assert warnings.filters == before
@@ -256,7 +256,7 @@ run(plan(at_once(4), at_once(10**7, "Endless"), repeats=1, engine="gpu"), Path(s
 """
 
 
-def test_ctrl_c_ends_tasks_that_are_trained_together_and_keeps_what_is_finished(tmp_path):
+def test_ctrl_c_ends_tasks_trained_together_and_keeps_finished_folds(tmp_path):
     path, code = tmp_path / "table.csv", ENDLESS.format(tests=str(Path(__file__).parent))
     process = subprocess.Popen([sys.executable, "-c", code, str(path)], stderr=subprocess.PIPE, text=True)
     try:
@@ -279,7 +279,7 @@ run(plan(system(pause=0.15), repeats=1, n_jobs=2), Path(sys.argv[1]), None, reco
 """
 
 
-def test_after_kill_9_it_goes_on_and_ends_as_if_nothing_had_been(tmp_path):
+def test_a_run_resumed_after_kill_9_gives_the_same_results(tmp_path):
     path, code = tmp_path / "table.csv", SLOW.format(tests=str(Path(__file__).parent))
     process = subprocess.Popen([sys.executable, "-c", code, str(path)], start_new_session=True)
     kill_after(3, process, path)
@@ -295,7 +295,7 @@ def test_after_kill_9_it_goes_on_and_ends_as_if_nothing_had_been(tmp_path):
     assert without_time(rest.rows) == without_time(whole.rows)
 
 
-def test_how_it_was_made_is_written_beside_the_results(tmp_path):
+def test_runs_are_recorded_beside_the_results(tmp_path):
     path, runs = tmp_path / "table.csv", tmp_path / "runs.json"
     outcome = run(plan(system(fail_in=(19,)), datasets=("one",)), path, record=Record(runs, "first"))
     assert outcome.failures
@@ -390,7 +390,7 @@ def test_a_worker_that_is_killed_once_costs_nothing_but_time(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_workers_that_are_killed_again_fail_and_the_rest_goes_on(tmp_path):
+def test_folds_whose_workers_are_killed_twice_fail_and_the_others_go_on(tmp_path):
     path = tmp_path / "table.csv"
     outcome = run(plan(killed(None), system(), datasets=("one",), repeats=1, n_jobs=2), path)
     assert len(outcome.failures) == 5

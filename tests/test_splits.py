@@ -7,7 +7,7 @@ from setrbm.evaluation.splits import repeated_folds
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_folds_part_the_sets_with_their_mixture_of_classes(seed):
+def test_folds_partition_the_sets_and_keep_the_class_proportions(seed):
     y = np.array([0] * 30 + [1] * 20)
     splits = repeated_folds(y, folds=10, repeats=3, seed=seed)
     assert len(splits) == 30

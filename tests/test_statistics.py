@@ -83,7 +83,7 @@ def test_the_corrected_test_equals_the_arithmetic():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_five_times_ten_folds_have_a_ninth_added(seed):
+def test_five_times_ten_folds_add_one_ninth_to_the_variance(seed):
     a, b = drawn(seed)
     d = np.array([a[key] - b[key] for key in a])
     t = d.mean() / math.sqrt(d.var(ddof=1) * (1 / 50 + 1 / 9))
@@ -122,7 +122,7 @@ def test_the_corrected_test_keeps_its_level_where_folds_are_dependent_and_the_pl
 
 
 @pytest.mark.parametrize("test", [paired_t_test, corrected_t_test])
-def test_equal_scores_are_not_separated(test):
+def test_equal_scores_are_not_significantly_different(test):
     result = test(A, A)
     assert (result.difference, result.t, result.p, result.low, result.high) == (0, 0, 1, 0, 0)
 
@@ -187,7 +187,7 @@ def test_holm_equals_the_arithmetic():
     np.testing.assert_allclose(holm([0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02], rtol=1e-12)
 
 
-def test_holm_leaves_one_p_value_and_stops_at_one():
+def test_holm_keeps_a_single_p_value_and_is_at_most_one():
     assert holm([0.03]) == [0.03]
     assert holm([0.6, 0.7]) == [1.0, 1.0]
     assert holm([]) == []
@@ -205,7 +205,7 @@ def test_holm_rejects_what_stepping_down_rejects(seed):
 
 
 @pytest.mark.parametrize("wrong", [-0.1, 1.1, math.nan])
-def test_holm_refuses_what_is_no_p_value(wrong):
+def test_holm_refuses_invalid_p_values(wrong):
     with pytest.raises(ValueError, match=f"Every p-value must be from 0 to 1. Got {wrong}"):
         holm([0.5, wrong])
 
@@ -223,7 +223,7 @@ def test_friedman_equals_the_arithmetic():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_friedman_is_that_of_scipy_also_with_ties(seed):
+def test_friedman_equals_scipys_also_with_ties(seed):
     scores = np.random.default_rng(seed).integers(0, 5, (5, 8)).astype(float)
     result, expected = friedman(scores), stats.friedmanchisquare(*scores.T)
     np.testing.assert_allclose([result.statistic, result.p], list(expected), rtol=1e-10)
@@ -235,7 +235,7 @@ def test_scores_that_differ_by_rounding_share_their_rank():
     np.testing.assert_allclose(result.ranks, [(1.5 + 2.5) / 2, (1.5 + 2.5) / 2, (3 + 1) / 2], rtol=1e-12)
 
 
-def test_systems_equal_everywhere_are_not_separated():
+def test_systems_with_equal_scores_share_all_ranks():
     result = friedman(np.ones((5, 4)))
     assert (result.statistic, result.p, list(result.ranks)) == (0.0, 1.0, [2.5] * 4)
 
@@ -252,7 +252,7 @@ def test_friedman_refuses_missing_scores():
 
 
 @pytest.mark.parametrize("n", [1, 5, 20])
-def test_two_systems_are_separated_as_by_the_normal_distribution(n):
+def test_the_critical_difference_of_two_systems_is_a_normal_quantile(n):
     # q / sqrt(2) of two is the two-sided normal quantile 1.96, and k (k + 1) / 6 = 1.
     assert critical_difference(2, n) == pytest.approx(1.959964 / math.sqrt(n), rel=1e-6)
 
@@ -269,7 +269,7 @@ def test_a_critical_difference_needs_systems_and_data_sets():
         critical_difference(1, 5)
 
 
-def test_groups_are_the_longest_that_are_not_separated():
+def test_cliques_are_the_largest_groups_within_the_critical_difference():
     assert cliques([1.2, 1.9, 3.1, 3.8], 1.0) == [[0, 1], [2, 3]]
     assert cliques([3, 1, 2], 1.0) == [[1, 2], [2, 0]]
     assert cliques([1, 3, 5], 1.0) == []
@@ -277,7 +277,7 @@ def test_groups_are_the_longest_that_are_not_separated():
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_two_systems_share_a_group_exactly_where_their_ranks_are_near(seed):
+def test_two_systems_share_a_clique_if_and_only_if_their_ranks_are_close(seed):
     ranks = np.random.default_rng(seed).uniform(1, 12, 12)
     together = {(i, j) for group in cliques(ranks, 2.5) for i in group for j in group if i < j}
     assert together == {(i, j) for i in range(12) for j in range(i + 1, 12) if abs(ranks[i] - ranks[j]) <= 2.5}

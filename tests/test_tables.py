@@ -36,7 +36,7 @@ def test_a_cell_has_mean_spread_and_the_difference_to_the_paper():
     assert made.against_paper.difference == pytest.approx(86.5 - 55.4)
 
 
-def test_folds_of_unequal_size_count_the_same_in_the_mean_and_by_size_in_the_pooled_share():
+def test_folds_have_equal_weight_in_the_mean_and_sets_in_the_pooled_accuracy():
     rows = [row("SVM-max", "fox", 0, 0, 10, n_test=10), row("SVM-max", "fox", 0, 1, 0, n_test=30)]
     made = Table1(rows, 1, 2).cells["SVM-max", "fox"]
     assert (made.summary.mean, made.pooled) == (50.0, 25.0)
@@ -70,13 +70,13 @@ def test_an_incomplete_system_is_never_the_best():
     assert table(cell("A", "fox", 20)[:-1] + cell("B", "fox", 10)).best("fox") == "B"
 
 
-def test_the_best_has_the_highest_mean_and_is_the_first_of_equal_ones():
+def test_the_best_has_the_highest_mean_and_is_the_first_if_tied():
     assert table(THREE).best("fox") == "SVM-max"
     assert table(cell("B", "fox", 12) + cell("A", "fox", [11, 13] * 5)).best("fox") == "A"
     assert table(THREE).best("tiger") is None and table(THREE).against_best("tiger") == {}
 
 
-def test_the_plain_marking_separates_more_than_the_corrected_one():
+def test_the_plain_test_finds_more_differences_than_the_corrected_one():
     made = table(THREE)
     assert made.not_worse("fox", "plain") == ["SVM-max"]
     assert made.not_worse("fox", "corrected") == ["MLP-maxOut", "SVM-max"]
@@ -100,7 +100,7 @@ def test_the_order_of_the_rows_changes_nothing():
     assert table(rows).cells == table(reversed(rows)).cells
 
 
-def test_cells_from_the_paper_by_more_than_the_points_given_are_found():
+def test_cells_far_from_the_paper_are_found():
     # 81.70 on Tiger: 15 of 20 is 6.7 points below, 16 of 20 is 1.7 below, 17 of 20 is 3.3 above.
     found = [("SVM-max", "tiger")]
     for counts, below, above in (([14, 16], found, []), ([15, 17], [], []), ([16, 18], [], found)):
@@ -108,7 +108,7 @@ def test_cells_from_the_paper_by_more_than_the_points_given_are_found():
         assert (made.far_from_paper(3.0, -1), made.far_from_paper(3.0, 1)) == (below, above)
 
 
-def test_a_table_that_is_less_than_the_papers_protocol_says_so():
+def test_a_table_that_falls_short_of_the_papers_protocol_says_so():
     assert Table1([]).shortcut == ""
     assert Table1([], 1, 10).shortcut == "Not a reproduction: 1 x 10 folds instead of 5 x 10."
     assert Table1([], quick=True).shortcut.endswith(
@@ -124,17 +124,17 @@ def test_other_data_sets_are_refused():
         table(cell("A", "birds", 10))
 
 
-def test_more_folds_than_were_said_are_refused():
+def test_more_folds_than_expected_are_refused():
     with pytest.raises(ValueError, match="2 repetitions and 4 folds. Got 2 others.*A on fox: repetition 0, fold 4"):
         Table1(cell("A", "fox", 10), 2, 4)
 
 
-def test_a_table_of_no_folds_is_refused():
+def test_a_table_of_one_fold_is_refused():
     with pytest.raises(ValueError, match="one or more repetitions and two or more folds. Got 5 and 1"):
         Table1([], 5, 1)
 
 
-def test_a_fold_that_is_there_twice_is_refused():
+def test_a_duplicate_fold_is_refused():
     rows = cell("A", "fox", 10)
     with pytest.raises(ValueError, match=r"Got \('fox', 'A', 0, 3\) twice. Drop one of them"):
         table([*rows, rows[3]])

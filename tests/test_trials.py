@@ -119,7 +119,7 @@ def test_folds_trained_side_by_side_are_those_trained_alone(max_epochs):
         )  # fmt: skip
 
 
-def test_the_worse_half_is_left_behind_in_each_fold_for_itself():
+def test_the_worse_half_is_dropped_within_each_fold():
     """Beside a fold that is easy all candidates of a hard one are worse."""
     bags, y = sets()
     told = [(bags, y, None), (bags, np.random.default_rng(0).permutation(y), None)]
@@ -134,7 +134,7 @@ def test_the_worse_half_is_left_behind_in_each_fold_for_itself():
         assert sum(one.results_["dropped"]) == 3
 
 
-def test_folds_that_do_not_fit_even_alone_leave_the_others(monkeypatch):
+def test_a_fold_that_does_not_fit_into_memory_leaves_the_others(monkeypatch):
     """A memory that holds two folds at once, but one of them never."""
     bags, y = sets()
     told = [(bags[split.train], y[split.train], None) for split in repeated_folds(y, folds=5, repeats=1)]
@@ -155,7 +155,7 @@ def test_folds_that_do_not_fit_even_alone_leave_the_others(monkeypatch):
         models[2].fit(*told[2])
 
 
-def test_halves_draw_the_seeds_that_all_at_once_would_have_drawn(monkeypatch):
+def test_halves_use_the_seeds_of_all_folds_at_once(monkeypatch):
     bags, y = sets()
     told = [(bags[split.train], y[split.train], None) for split in repeated_folds(y, folds=5, repeats=1)]
 
@@ -178,7 +178,7 @@ def test_halves_draw_the_seeds_that_all_at_once_would_have_drawn(monkeypatch):
     np.testing.assert_array_equal(together, halves)
 
 
-def test_a_fault_in_one_of_many_leaves_the_others(monkeypatch):
+def test_an_error_in_one_fold_leaves_the_others(monkeypatch):
     bags, y = sets()
     splits = repeated_folds(y, folds=5, repeats=1)
     models = [ClassSetRBMCV(4, learning_rate=0.1, max_epochs=3, random_state=0) for _ in splits]
@@ -195,7 +195,7 @@ def test_a_fault_in_one_of_many_leaves_the_others(monkeypatch):
     assert all(row.n_test == 6 for row in done[1:])
 
 
-def test_the_digest_follows_what_decides_a_result_and_nothing_else():
+def test_the_digest_depends_on_what_changes_a_result_and_on_nothing_else():
     bags, y = sets()
 
     def digest(model, bags=bags, y=y, folds=5, repeats=2, seed=0):
@@ -243,7 +243,7 @@ def test_a_parameter_added_later_changes_the_digest_only_away_from_its_neutral_d
     assert len({digest(Before()), *others}) == 4
 
 
-def test_what_was_chosen_is_written_down():
+def test_the_chosen_settings_are_recorded():
     bags, y = sets()
     model = SetSVCCV(C=(1.0, 2.0), gamma_factors=(1.0,), random_state=0).fit(bags, y)
     chosen = json.loads(chosen_settings(model))
@@ -253,7 +253,7 @@ def test_what_was_chosen_is_written_down():
 
 @pytest.mark.parametrize("refit", [False, True])
 @pytest.mark.parametrize("at_once", [False, True])
-def test_a_fit_that_ctrl_c_cut_short_is_no_result(at_once, refit, monkeypatch):
+def test_an_interrupted_fit_gives_no_result(at_once, refit, monkeypatch):
     bags, y = sets()
     splits = repeated_folds(y, folds=5, repeats=1)
     models = [ClassSetRBMCV(3, learning_rate=0.1, init_scale=0.3, max_epochs=4, random_state=0) for _ in splits]
@@ -276,7 +276,7 @@ def test_a_fit_that_ctrl_c_cut_short_is_no_result(at_once, refit, monkeypatch):
 
 
 @pytest.mark.parametrize("at_once", [False, True])
-def test_ctrl_c_before_all_candidates_were_begun_is_no_result_either(at_once, monkeypatch):
+def test_an_interrupt_before_all_candidates_have_started_gives_no_result(at_once, monkeypatch):
     bags, y = sets()
     splits = repeated_folds(y, folds=5, repeats=1)
     models = [ClassSetRBMCV((3, 5), learning_rate=0.1, init_scale=0.3, max_epochs=4, random_state=0) for _ in splits]
@@ -296,7 +296,7 @@ def test_ctrl_c_before_all_candidates_were_begun_is_no_result_either(at_once, mo
     assert (models if at_once else models[:1])[-1].best_params_["n_hidden"] == 3
 
 
-def test_the_digest_is_of_all_that_decides():
+def test_the_digest_covers_sparse_data_and_object_labels():
     bags, y = sets()
     digest = partial(settings_digest, ClassSetRBMCV(3), folds=5, repeats=1, seed=0)
     rows = sparse.random(bags.n_vectors, 30, 0.2, "csr", random_state=0)
@@ -307,7 +307,7 @@ def test_the_digest_is_of_all_that_decides():
     assert digest(bags, names) != digest(bags, names[::-1])
 
 
-def test_a_system_that_cannot_predict_one_fold_loses_only_that(monkeypatch):
+def test_a_system_that_fails_to_predict_one_fold_loses_only_that_fold(monkeypatch):
     bags, y = sets()
     splits = repeated_folds(y, folds=5, repeats=1)
     models = [ClassSetRBMCV(3, learning_rate=0.1, init_scale=0.3, max_epochs=2, random_state=0) for _ in splits]

