@@ -158,7 +158,7 @@ def _run_and_show(experiment: Experiment, wanted: Wanted, output: Path, report: 
 
 
 def _check_device() -> None:
-    from setrbm.engines.gpu import ENGINE
+    from setrbm.engines.gpu.engine import ENGINE
 
     ENGINE.check_device()
 
