@@ -6,15 +6,17 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Event, Lock, Thread
-from typing import Any, cast
+from threading import Thread
+from typing import Any
 
 import joblib
 import numpy as np
+from joblib.externals.loky import ProcessPoolExecutor
+from joblib.externals.loky.backend import get_context
 
 from setrbm import training
 from setrbm.bags import Bags
@@ -27,12 +29,12 @@ from setrbm.evaluation.trials import (
     Trial,
     fit_and_judge,
     fit_and_judge_side_by_side,
-    quiet,
     settings_digest,
 )
 
 # On a GPU a task trains all its folds at once. Near the end of a task few models are left; other tasks fill the device.
 TASKS_AT_ONCE = 3
+SECONDS_BETWEEN_LOOKS = 0.1
 
 
 @dataclass(frozen=True)
@@ -188,7 +190,7 @@ def _run_tasks(
     record: Record | None,
 ) -> None:  # fmt: skip
     """Run all tasks and save each fold as it finishes."""
-    clock, show, finished = _Clock(tasks, plan.n_jobs), _one_at_a_time(report), False
+    clock, show, finished = _Clock(tasks, plan.n_jobs), report or (lambda _: None), False
     try:
         for task, together in _finished(tasks, lambda task, epoch: show(clock.progress(task, epoch))):
             rows = [done for done in together if isinstance(done, Fold)]
@@ -205,18 +207,6 @@ def _run_tasks(
             record.close(finished)
 
 
-def _one_at_a_time(report: Report | None) -> Report:
-    """Return a report that several threads may call."""
-    lock = Lock()
-
-    def show(progress: RunProgress) -> None:
-        if report is not None:
-            with lock:
-                report(progress)
-
-    return show
-
-
 def _finished(tasks: list[_Task], on_epoch: OnEpoch) -> Iterator[tuple[_Task, list[Fold | Failure]]]:
     """Run all tasks; yield each fold, or the folds that were trained at once, when finished."""
     open_tasks = [task for task in tasks if task.splits]
@@ -227,42 +217,54 @@ def _finished(tasks: list[_Task], on_epoch: OnEpoch) -> Iterator[tuple[_Task, li
 
 
 class _TaskMonitor(training.Monitor):
-    """Reports the epochs of a task that trains in a thread, and interrupts it when the run has been stopped."""
+    """Sends the epochs of a task from its worker process to the main process."""
 
-    def __init__(self, task: _Task, on_epoch: OnEpoch, stopped: Event) -> None:
-        self.task, self.report, self.stopped = task, on_epoch, stopped
+    # Set in every worker; a queue can only be handed over when a process starts.
+    queue: Any = None
+
+    def __init__(self, index: int) -> None:
+        self.index = index
 
     def on_epoch(self, epoch: training.Epoch) -> None:
-        """Report an epoch."""
-        if self.stopped.is_set():
-            raise KeyboardInterrupt
-        try:
-            self.report(self.task, epoch)
-        except Exception as error:
-            # Not an error of the folds.
-            raise _ReportError from error
+        """Send an epoch."""
+        self.queue.put((self.index, epoch))
+
+
+def _start_worker(parent: int, queue: Any) -> None:
+    _TaskMonitor.queue = queue
+    _exit_with(parent)
 
 
 def _tasks_at_once(tasks: list[_Task], on_epoch: OnEpoch) -> Iterator[tuple[_Task, list[Fold | Failure]]]:
-    """Run tasks that train all their folds at once, each in a thread; Ctrl-C in the main thread ends them all."""
-    stopped = Event()
-    # Warning filters are global: they are set here, once, for all threads.
-    with quiet(), ThreadPoolExecutor(TASKS_AT_ONCE) as threads:
-        try:
-            running = {
-                threads.submit(_all_at_once, task, _TaskMonitor(task, on_epoch, stopped)): task for task in tasks
-            }
-            for finished in as_completed(running):
-                yield running[finished], finished.result()
-        except _ReportError as error:
-            raise cast(Exception, error.__cause__) from None
-        finally:
-            stopped.set()
-            threads.shutdown(cancel_futures=True)
+    """Run tasks that train all their folds at once, several at a time, each in a worker process."""
+    if not tasks:
+        return
+    queue = get_context("loky").SimpleQueue()
+    n_workers = min(TASKS_AT_ONCE, len(tasks))
+    workers = ProcessPoolExecutor(n_workers, initializer=_start_worker, initargs=(os.getpid(), queue))
+    try:
+        running = {workers.submit(_all_at_once, task, _TaskMonitor(i)): task for i, task in enumerate(tasks)}
+        while running:
+            finished, _ = wait(running, SECONDS_BETWEEN_LOOKS, FIRST_COMPLETED)
+            while not queue.empty():
+                index, epoch = queue.get()
+                on_epoch(tasks[index], epoch)
+            for one in finished:
+                yield running[one], _result(one, running.pop(one))
+    finally:
+        workers.shutdown(kill_workers=True)
 
 
-class _ReportError(BaseException):
-    """A report of progress raised an exception in a thread; it ends the run."""
+def _result(finished: Future[list[Fold | Failure]], task: _Task) -> list[Fold | Failure]:
+    """Return the results of a task; failures if its worker was killed."""
+    try:
+        return finished.result()
+    except BrokenProcessPool as error:
+        return [_failure(task, split, RuntimeError(_killed(error))) for split in task.splits]
+
+
+def _killed(error: BrokenProcessPool) -> str:
+    return f"a worker process was killed, perhaps out of memory: try fewer --jobs ({type(error).__name__})"
 
 
 def _fold_by_fold(task: _Task) -> Iterator[Fold | Failure]:
@@ -281,8 +283,7 @@ def _fold_by_fold(task: _Task) -> Iterator[Fold | Failure]:
             return
         except BrokenProcessPool as error:
             killed = error
-    message = f"a worker process was killed, perhaps out of memory: try fewer --jobs ({type(killed).__name__})"
-    yield from (_failure(task, split, RuntimeError(message)) for split in left.values())
+    yield from (_failure(task, split, RuntimeError(_killed(killed))) for split in left.values())
 
 
 def _in_worker(task: _Task, split: Split) -> Fold | Failure:
