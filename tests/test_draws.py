@@ -21,16 +21,16 @@ def test_numbers_of_one_unit_are_uniform_over_every_field_of_the_key(field):
     assert stats.kstest(u, "uniform").pvalue > FALSE_ALARM
 
 
-def test_neighbouring_keys_and_units_are_independent():
+def test_neighboring_keys_and_units_are_independent():
     u = draws.uniform(draws.keys(7, np.arange(300)), 300)
-    centred = u - 0.5
+    centered = u - 0.5
     n = 300 * 299
-    for shifted in (centred[1:] * centred[:-1], centred[:, 1:] * centred[:, :-1]):
+    for shifted in (centered[1:] * centered[:-1], centered[:, 1:] * centered[:, :-1]):
         # The mean of n products of independent uniforms has standard deviation 1 / (12 sqrt(n)).
         assert abs(shifted.mean()) * 12 * np.sqrt(n) < 5
 
 
-def test_pairs_of_neighbours_fill_the_square_evenly():
+def test_pairs_of_successive_numbers_are_uniform_on_the_square():
     u = draws.uniform(draws.keys(11), 200_001)[0]
     counts, _, _ = np.histogram2d(u[:-1], u[1:], bins=32)
     assert stats.chisquare(counts.ravel()).pvalue > FALSE_ALARM
@@ -41,7 +41,7 @@ def test_normal_numbers_are_normal():
     assert stats.kstest(z, "norm").pvalue > FALSE_ALARM
 
 
-def test_every_number_is_exact_in_float32_and_strictly_inside():
+def test_uniform_numbers_are_exact_in_float32_and_strictly_between_zero_and_one():
     u = draws.uniform(draws.keys(5), 100_000)
     assert (u == u.astype(np.float32)).all()
     assert u.min() > 0.0
@@ -55,7 +55,7 @@ def test_an_order_visits_every_set_once_and_changes_with_epoch_and_seed():
     assert len(orders) > 50
 
 
-def test_where_a_stream_is_cut_does_not_change_its_ranks():
+def test_the_order_within_a_stream_does_not_depend_on_its_shards():
     whole = draws.order(1, 2, np.arange(20))
     tail = draws.order(1, 2, np.arange(10), first=10)
     assert [t + 10 for t in tail] == [t for t in whole if t >= 10]
@@ -68,7 +68,7 @@ def test_chain_numbers_do_not_depend_on_the_other_sets_of_the_batch():
     assert (many.per_set(2, draws.HOLDER, 7)[2:] == one.per_set(2, draws.HOLDER, 7)).all()
 
 
-def test_orders_of_many_seeds_at_once_are_those_of_each_alone():
+def test_orders_of_several_seeds_equal_those_of_each_alone():
     sets = [np.array([3, 1, 4, 15]), np.arange(9), np.empty(0, dtype=np.intp), np.array([7])]
     seeds, firsts = [5, 6, 7, 2**31 - 2], [0, 100, 3, 0]
     together = draws.orders(seeds, 11, sets, firsts)

@@ -27,12 +27,12 @@ def case(request):
 
 @pytest.mark.parametrize("visible", ["binary", "gaussian"])
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
-def test_the_energy_is_the_paper_s_for_every_allowed_state_and_refused_for_others(case, constraint, visible):
+def test_energy_equals_the_definition_and_forbidden_states_are_refused(case, constraint, visible):
     X, params = case
     for h, g in brute.hidden_states(3, 2, constraint):
         expected = brute.energy(X, 1, h, g, params, visible)
         assert energy(X, 1, h, g, params, constraint, visible) == pytest.approx(expected, rel=1e-12, abs=1e-12)
-    with pytest.raises(ValueError, match="must keep the constraint"):
+    with pytest.raises(ValueError, match="h and g must satisfy 'x?or': at most one g per unit"):
         energy(X, 1, np.ones((3, 2)), np.ones((3, 2)), params, constraint)
 
 
@@ -54,7 +54,7 @@ def test_the_soft_posterior_equals_a_sum_over_every_hidden_state(case, constrain
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
-def test_free_energy_is_the_log_joint_less_the_terms_without_y(case, constraint):
+def test_free_energy_is_the_log_joint_without_the_terms_that_do_not_depend_on_y(case, constraint):
     X, params = case
     dropped = (X @ params.b).sum()
     if constraint == "or":
@@ -64,7 +64,7 @@ def test_free_energy_is_the_log_joint_less_the_terms_without_y(case, constraint)
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
-def test_on_sets_of_one_xor_is_the_class_rbm_and_or_has_log_sigm(case, pooling):
+def test_for_sets_of_one_vector_xor_is_the_class_rbm_and_or_uses_log_sigm(case, pooling):
     X, params = case
     singles = np.arange(4)
     a = X @ params.W.T + params.c
@@ -110,7 +110,7 @@ def test_the_gradient_equals_finite_differences(constraint, pooling, is_sparse, 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
-def test_weight_two_is_the_set_given_twice(constraint, pooling):
+def test_weight_two_equals_a_duplicated_set(constraint, pooling):
     X, offsets, y, _, params = problem(0, n_sets=2)
     twice = np.concatenate([X, X[offsets[1] :]])
     offsets_twice = np.concatenate([offsets, [len(twice)]])

@@ -90,7 +90,7 @@ def test_float32_is_near_float64(constraint, pooling, objective):
 
 
 @pytest.mark.parametrize("objective", GENERATIVE)
-def test_any_number_of_threads_gives_the_same_model_to_the_bit(objective):
+def test_models_are_bit_identical_for_any_number_of_threads(objective):
     spec = Spec("or", "soft", **GENERATIVE[objective])
     sets, models = make_sets(0), make_models(1)
     for one, three in zip(
@@ -100,7 +100,7 @@ def test_any_number_of_threads_gives_the_same_model_to_the_bit(objective):
 
 
 @pytest.mark.parametrize("engine", ["reference", "cpu"])
-def test_models_trained_side_by_side_are_those_trained_alone(engine):
+def test_models_trained_side_by_side_equal_models_trained_alone(engine):
     spec = Spec("xor", "soft", generative=True, batch_size=2)
     sets, models = make_sets(2), make_models(3)
     together = train(engine, spec, models, sets)
@@ -110,7 +110,7 @@ def test_models_trained_side_by_side_are_those_trained_alone(engine):
 
 @pytest.mark.parametrize("objective", ["hybrid", "persistent"])
 @pytest.mark.parametrize("engine", ["reference", "cpu"])
-def test_how_a_stream_is_cut_into_shards_changes_nothing(engine, objective):
+def test_training_does_not_depend_on_how_a_stream_is_cut_into_shards(engine, objective):
     whole, spec = make_sets(4), Spec("or", "soft", **GENERATIVE[objective])
     cut = 5
     shards = [
@@ -128,7 +128,7 @@ def test_how_a_stream_is_cut_into_shards_changes_nothing(engine, objective):
 
 
 @pytest.mark.parametrize("engine", ["reference", "cpu"])
-def test_an_empty_order_leaves_a_model_alone(engine):
+def test_an_empty_order_leaves_a_model_unchanged(engine):
     engine, spec, models = get_engine(engine), Spec(), make_models(0)
     session, placed = engine.begin(spec, models, 1), engine.place(make_sets(0), spec)
     losses = session.run([placed] * 2, [np.arange(3), np.empty(0, dtype=int)], 0)
@@ -139,7 +139,7 @@ def test_an_empty_order_leaves_a_model_alone(engine):
 
 
 @pytest.mark.parametrize("engine", ["reference", "cpu"])
-def test_remembered_parameters_stay_as_they_were(engine):
+def test_remembered_parameters_do_not_change(engine):
     engine, spec, models = get_engine(engine), Spec(), make_models(0)
     session, placed = engine.begin(spec, models, 1), engine.place(make_sets(0), spec)
     everything = [np.arange(N_SETS)] * 2
@@ -155,7 +155,7 @@ def test_remembered_parameters_stay_as_they_were(engine):
 @pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 @pytest.mark.parametrize("n_jobs", [1, 3])
-def test_forward_is_the_same_in_both_engines(constraint, pooling, is_sparse, n_jobs):
+def test_cpu_equals_reference_in_prediction(constraint, pooling, is_sparse, n_jobs):
     sets, params = make_sets(5, is_sparse), make_models(6)[0].params
     slow = get_engine("reference").forward(params, sets.bags, Spec(constraint, pooling), 1)
     fast = get_engine("cpu").forward(params, sets.bags, Spec(constraint, pooling), n_jobs)
@@ -182,7 +182,7 @@ def test_activations_of_ten_thousand_give_no_nan_and_no_overflow(constraint, poo
     for letter in "WUbcd":
         assert np.isfinite(getattr(session.params(False)[0], letter)).all()
     pools, F = engine.forward(params.astype(dtype), sets.bags, spec, 1)
-    # By hand: a set holds one kind of vector, or half of each kind.
+    # Expected: a set has one kind of vector, or half of each kind.
     a = params.c + np.array([[1e4, -1e4, 0.0, 1e4], [0.0, 0.0, 1e4, -1e4]])[: min(size, 2)]
     v = a if constraint == "xor" else -np.logaddexp(0.0, -a)
     copies = np.log(max(size // 2, 1))
@@ -193,7 +193,7 @@ def test_activations_of_ten_thousand_give_no_nan_and_no_overflow(constraint, poo
     np.testing.assert_allclose(F[0], expected_F, **tolerance)
 
 
-def test_the_kernels_draw_the_same_numbers_as_draws():
+def test_kernels_draw_the_same_numbers_as_draws():
     set_key = draws.keys(3, 4, 5)[0]
     for vector in (0, 7):
         key = random_numbers.vector_key(set_key, 2, draws.INPUT, vector)
@@ -201,20 +201,20 @@ def test_the_kernels_draw_the_same_numbers_as_draws():
         assert [random_numbers.uniform(key, unit) for unit in range(1000)] == expected.tolist()
 
 
-def test_strong_decay_folds_its_scale_without_changing_the_model():
+def test_folding_in_the_scale_of_strong_weight_decay_does_not_change_the_model():
     spec, sets = Spec("xor", "soft"), make_sets(0)
     models = [Model(make_models(1)[0].params, 1, 0.5, 0.0, 0.9)]
     for slow, fast in zip(train("reference", spec, models, sets), train("cpu", spec, models, sets), strict=True):
         np.testing.assert_allclose(fast, slow, rtol=0, atol=1e-10)
 
 
-def test_an_unknown_engine_is_named():
+def test_an_unknown_engine_is_refused():
     with pytest.raises(ValueError, match="engine must be one of 'auto', 'reference', 'cpu', 'gpu'. Got 'tpu'"):
         get_engine("tpu")
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_exp_and_log_keep_their_stated_error(dtype):
+def test_exp_and_log_stay_within_their_stated_errors(dtype):
     import numba
 
     @numba.njit
@@ -235,7 +235,7 @@ def test_exp_and_log_keep_their_stated_error(dtype):
     assert (np.abs(exps[: len(near)] / np.exp(-near) - 1)).max() < 2e-7
 
 
-def test_exp_of_far_below_is_next_to_nothing_and_nan_is_not_hidden_from_the_loss():
+def test_nan_parameters_make_loss_and_score_not_finite():
     spec, sets = Spec("xor", "soft", dtype="float32"), make_sets(0, dtype=np.float32)
     params = random_params(np.random.default_rng(0), N_FEATURES, N_HIDDEN, N_CLASSES)
     params.W[0, 0] = np.nan
@@ -245,7 +245,7 @@ def test_exp_of_far_below_is_next_to_nothing_and_nan_is_not_hidden_from_the_loss
 
 
 @pytest.mark.parametrize("n_hidden", [1, 15, 16, 17, 96, 97, 250, 1100])
-def test_any_number_of_hidden_units_gives_the_reference_s_free_energies(n_hidden):
+def test_cpu_equals_reference_for_any_number_of_hidden_units(n_hidden):
     params = random_params(np.random.default_rng(0), N_FEATURES, n_hidden, N_CLASSES)
     sets = make_sets(0)
     slow = get_engine("reference").forward(params, sets.bags, Spec("or", "soft"), 1)
@@ -262,7 +262,7 @@ def test_kernels_compile_without_a_writable_cache_folder(monkeypatch):
 
 
 def wide_sets(seed):
-    """Sparse binary sets of 1,200 inputs, most of them rare: many blocks of inputs, and bounds that bite."""
+    """Sparse binary sets with 1,200 inputs, most of them rarely on: several blocks of inputs."""
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 4, N_SETS)
     X = sparse.random_array((sizes.sum(), 1200), density=0.02, rng=rng, format="csr")
@@ -273,7 +273,7 @@ def wide_sets(seed):
 
 @pytest.mark.parametrize("batch_size", [1, 5])
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
-def test_cpu_equals_reference_on_wide_sparse_sets_with_rare_inputs(constraint, batch_size):
+def test_cpu_equals_reference_on_wide_sparse_sets(constraint, batch_size):
     rng = np.random.default_rng(1)
     params = random_params(rng, 1200, 20, N_CLASSES, 0.5)
     params.b[:] = rng.uniform(-6.0, 1.0, 1200)
@@ -308,10 +308,10 @@ def test_no_active_input_is_missed_where_the_bound_on_its_probability_is_tight(t
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
-def test_cpu_breaks_ties_between_different_vectors_as_the_reference_does(constraint):
+def test_cpu_breaks_ties_between_vectors_like_the_reference(constraint):
     params = random_params(np.random.default_rng(0), N_FEATURES, N_HIDDEN, N_CLASSES)
     params.W[:] = 0.0
-    # One step over all sets at once: after a first step nothing is tied any more.
+    # A single step over all sets: after it there are no ties.
     spec = Spec(constraint, "hard", batch_size=N_SETS)
     models, sets = [Model(params, 0, 0.1)], make_sets(0)
     for slow, fast in zip(train("reference", spec, models, sets, 1), train("cpu", spec, models, sets, 1), strict=True):
@@ -321,7 +321,7 @@ def test_cpu_breaks_ties_between_different_vectors_as_the_reference_does(constra
 @pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 @pytest.mark.parametrize("engine", ["reference", "cpu"])
-def test_permuting_the_sets_or_their_vectors_changes_nothing(engine, constraint, pooling):
+def test_predictions_do_not_depend_on_the_order_of_sets_and_vectors(engine, constraint, pooling):
     sets, params = make_sets(5), make_models(6)[0].params
     spec, rng = Spec(constraint, pooling), np.random.default_rng(0)
     order = rng.permutation(N_SETS)
@@ -335,12 +335,12 @@ def test_permuting_the_sets_or_their_vectors_changes_nothing(engine, constraint,
 
 
 @pytest.mark.parametrize("is_sparse", [False, True])
-def test_forward_shared_out_between_threads_is_the_same_to_the_bit(is_sparse):
+def test_predictions_are_bit_identical_for_any_number_of_threads(is_sparse):
     rng = np.random.default_rng(0)
     n_sets, params = 400, random_params(rng, 60, 120, N_CLASSES, 0.3)
     X = rng.random((3 * n_sets, 60)) * (rng.random((3 * n_sets, 60)) < 0.5)
     bags = Bags(sparse.csr_array(X) if is_sparse else X, np.arange(n_sets + 1) * 3)
-    # Enough work for every thread to get a part of its own.
+    # Enough work for several threads.
     assert bags.X.size * 120 > 4 * MIN_WORK_PER_THREAD or is_sparse
     one, three = (get_engine("cpu").forward(params, bags, Spec("or", "soft"), n_jobs) for n_jobs in (1, 3))
     for a, b in zip(one, three, strict=True):
@@ -354,11 +354,11 @@ def test_cpu_equals_reference_at_a_realistic_size(is_sparse, generative, dtype):
     rng = np.random.default_rng(3)
     sizes = rng.integers(1, 30, N_SETS)
     X = (rng.random((sizes.sum(), 600)) * (rng.random((sizes.sum(), 600)) < 0.1)).astype(dtype)
-    # Equal vectors in a set, so that ties and repeated columns occur.
+    # Two equal vectors in a set give ties and repeated columns.
     X[1] = X[0]
     bags = Bags(sparse.csr_array(X) if is_sparse else X, np.concatenate([[0], np.cumsum(sizes)]))
     sets = LabelledSets(bags, rng.integers(0, N_CLASSES, N_SETS), np.ones(N_SETS))
-    # Strong decay, so that the scale of W is folded in on the way.
+    # Weight decay is strong enough for the scale of W to be folded in.
     models = [Model(random_params(rng, 600, 110, N_CLASSES, 0.1), 5, 0.5, 0.001, 0.5)]
     results = []
     for engine, kind in (("reference", "float64"), ("cpu", dtype)):
@@ -369,7 +369,7 @@ def test_cpu_equals_reference_at_a_realistic_size(is_sparse, generative, dtype):
 
 
 @pytest.mark.parametrize("engine", ["reference", "cpu"])
-def test_parameters_beyond_bounds_are_an_infinite_loss(engine):
+def test_parameters_out_of_bounds_give_an_infinite_loss(engine):
     for letter in "WUbcd":
         params = random_params(np.random.default_rng(0), N_FEATURES, N_HIDDEN, N_CLASSES)
         getattr(params, letter).flat[0] = -1e9
@@ -389,13 +389,13 @@ def test_models_of_different_shapes_are_refused(engine):
 )
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("is_sparse", [False, True])
-def test_a_model_trained_by_several_threads_together_is_the_same_to_the_bit(is_sparse, dtype, settings):
+def test_a_single_model_is_bit_identical_for_any_number_of_threads(is_sparse, dtype, settings):
     rng = np.random.default_rng(0)
     n_sets, n_hidden = 120, 140
     X = (rng.random((4 * n_sets, 90)) * (rng.random((4 * n_sets, 90)) < 0.5)).astype(dtype)
     bags = Bags(sparse.csr_array(X) if is_sparse else X, np.arange(n_sets + 1) * 4)
     sets = LabelledSets(bags, rng.integers(0, N_CLASSES, n_sets), rng.random(n_sets) + 0.5)
-    # Decay strong enough that the scale of W is folded in on the way.
+    # Weight decay is strong enough for the scale of W to be folded in.
     model = Model(random_params(rng, 90, n_hidden, N_CLASSES, 0.3), 5, 0.5, 0.0, 0.2)
     engine, spec = get_engine("cpu"), Spec(dtype=dtype, **settings)
     results = []
@@ -409,7 +409,7 @@ def test_a_model_trained_by_several_threads_together_is_the_same_to_the_bit(is_s
             np.testing.assert_array_equal(one, several)
 
 
-def test_threads_that_train_together_are_not_kept_waiting_for_one_that_failed():
+def test_a_failed_thread_releases_its_team():
     weights = memory.kernel_weights(random_params(np.random.default_rng(0), 3, 130, 2), "float64")
     team = teams.new_team(weights, 130, 3)
     assert [(int(member.low), int(member.high)) for member in team] == [(0, 64), (64, 128), (128, 136)]
@@ -423,28 +423,28 @@ def test_threads_that_train_together_are_not_kept_waiting_for_one_that_failed():
         teams.run_team(threads, work, team)
 
 
-def test_helpers_are_not_kept_waiting_when_the_next_cannot_be_started():
+def test_a_thread_that_cannot_be_started_releases_its_team():
     weights = memory.kernel_weights(random_params(np.random.default_rng(0), 3, 130, 2), "float64")
     team = teams.new_team(weights, 130, 3)
 
-    class Unwilling(ThreadPoolExecutor):
+    class OneThread(ThreadPoolExecutor):
         def submit(self, *args):
             if self._threads:
                 raise RuntimeError("can't start new thread")
             return super().submit(*args)
 
-    with Unwilling(2) as threads, pytest.raises(RuntimeError, match="can't start"):
+    with OneThread(2) as threads, pytest.raises(RuntimeError, match="can't start"):
         teams.run_team(threads, lambda me: teams.wait_for_team(team[me], 1), team)
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
-def test_persistent_chains_refuse_sets_of_other_sizes(constraint):
+def test_persistent_chains_refuse_sets_of_different_sizes(constraint):
     engine, spec = get_engine("cpu"), Spec(constraint, "soft", generative=True, persistent=True)
     session = engine.begin(spec, make_models(0)[:1], 1)
     sets = make_sets(0)
     session.run([engine.place(sets, spec)], [np.arange(N_SETS)], 0)
     other = LabelledSets(make_sets(1).bags, sets.y, sets.weight)
-    with pytest.raises(ValueError, match="every pass must use the same sets. Got sets of other sizes"):
+    with pytest.raises(ValueError, match="every pass must use the same sets. Got sets of different sizes"):
         session.run([engine.place(other, spec)], [np.arange(N_SETS)], 1)
 
 
@@ -452,12 +452,12 @@ def test_persistent_chains_refuse_sets_of_other_sizes(constraint):
 @pytest.mark.parametrize("objective", ["discriminative", "hybrid"])
 @pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
-def test_what_one_model_leaves_behind_does_not_disturb_the_next(constraint, pooling, objective):
+def test_a_diverged_model_does_not_affect_the_next_one(constraint, pooling, objective):
     spec, sets, engine = Spec(constraint, pooling, **GENERATIVE[objective]), make_sets(0), get_engine("cpu")
     sound = make_models(1)[0]
-    hopeless = Model(sound.params, sound.seed, 1e300, 1e300)
+    diverging = Model(sound.params, sound.seed, 1e300, 1e300)
     results = []
-    for models in ([sound], [hopeless, sound]):
+    for models in ([sound], [diverging, sound]):
         placed, session = engine.place(sets, spec), engine.begin(spec, models, 1)
         for epoch in range(2):
             session.run([placed] * len(models), [draws.order(1, epoch, np.arange(N_SETS))] * len(models), epoch)
@@ -466,7 +466,7 @@ def test_what_one_model_leaves_behind_does_not_disturb_the_next(constraint, pool
         np.testing.assert_array_equal(one, other)
 
 
-def test_scratch_space_is_kept_from_epoch_to_epoch():
+def test_scratch_memory_is_reused_in_every_epoch():
     spec, sets, engine = Spec(), make_sets(0), get_engine("cpu")
     placed, session = engine.place(sets, spec), engine.begin(spec, make_models(1)[:1], 1)
     rooms = set()

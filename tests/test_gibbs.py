@@ -9,7 +9,7 @@ from setrbm import gibbs
 from setrbm.draws import ChainDraws
 from setrbm.energy import activations
 
-# Every goodness-of-fit test raises a false alarm once in so many.
+# Probability of a false alarm of each goodness-of-fit test.
 FALSE_ALARM = 1e-6
 
 
@@ -43,7 +43,7 @@ def test_input_and_target_conditionals_equal_a_sum_over_every_visible_state(cons
 
 
 def fits(counts, probabilities):
-    """Whether counts look drawn from the probabilities; rare outcomes are put together."""
+    """Whether the counts are consistent with the probabilities; rare outcomes are pooled."""
     expected = probabilities * counts.sum()
     rare = expected < 10
     if rare.any():
@@ -64,7 +64,7 @@ def test_gibbs_samples_of_a_tiny_model_match_its_exact_joint_distribution(constr
     counts = np.zeros((len(states), 2))
     np.add.at(counts, (codes.astype(int), y), 1)
     assert fits(counts.ravel(), exact.ravel())
-    # The test can fail: a slightly other model's distribution does not fit.
+    # The test has power: the distribution of a slightly different model does not fit.
     params.U += [[0.3, -0.3], [0.0, 0.0]]
     _, other = brute.joint_distribution(size, params, constraint)
     assert not fits(counts.ravel(), other.ravel())
@@ -76,20 +76,20 @@ def test_gaussian_inputs_have_the_mean_of_their_hidden_units_and_unit_variance()
     state = gibbs.HiddenState(np.zeros((n, 2), dtype=int), np.ones((n, 2)))
     chain = ChainDraws(0, 0, np.arange(n), np.ones(n, dtype=int))
     X, _ = gibbs.sample_visible(state, params, "gaussian", chain, 1)
-    centred = X - (params.b + params.W.sum(axis=0))
+    centered = X - (params.b + params.W.sum(axis=0))
     for i in range(3):
-        assert stats.kstest(centred[:, i], "norm").pvalue > FALSE_ALARM
-    assert np.abs(np.corrcoef(centred.T) - np.eye(3)).max() < 0.05
+        assert stats.kstest(centered[:, i], "norm").pvalue > FALSE_ALARM
+    assert np.abs(np.corrcoef(centered.T) - np.eye(3)).max() < 0.05
 
 
 def expected_statistics(X, y, params, constraint, visible="binary"):
-    """E[-dE/dtheta] over the hidden units given X and y: the slope of the log of the sum over every hidden state."""
+    """E[-dE/dtheta] over the hidden units given X and y, as derivatives of the log of the sum over hidden states."""
     return finite_differences(lambda at: brute.log_joint(X, at, constraint, visible)[y], params)
 
 
 @pytest.mark.parametrize("visible", ["binary", "gaussian"])
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
-def test_statistics_are_the_slopes_of_the_log_joint(constraint, visible):
+def test_statistics_are_the_derivatives_of_the_log_joint(constraint, visible):
     rng = np.random.default_rng(2)
     params = random_params(rng, 3, 2, 2)
     X, offsets, y, weight = rng.random((5, 3)), np.array([0, 2, 5]), np.array([1, 0]), np.array([0.7, 2.0])
@@ -127,14 +127,14 @@ def test_expected_cd_statistics_equal_exact_enumeration_of_one_gibbs_step(constr
         mean = np.tensordot(p_visible, outcomes, axes=1)
         error = np.sqrt(np.tensordot(p_visible, (outcomes - mean) ** 2, axes=1) / n)
         exact = mean - getattr(positive, letter)
-        # One entry of these strays by six standard errors once in some ten million runs.
+        # An entry deviates by six standard errors about once in ten million runs.
         assert (np.abs(getattr(gradient, letter) - exact) <= 6 * error + 1e-7).all()
-        # The test can fail: what is looked for is much larger than the errors.
+        # The test has power: the gradient is much larger than the errors.
         assert np.abs(exact).max() > 20 * error.max()
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
-def test_weight_two_is_the_set_given_twice_with_the_same_chain(constraint):
+def test_weight_two_equals_a_duplicated_set_with_the_same_chain(constraint):
     params = random_params(np.random.default_rng(1), 3, 2, 2)
     X, y = np.random.default_rng(0).random((2, 3)), np.array([1])
     chain = ChainDraws(2, 0, np.array([4]), np.array([2]))
@@ -147,7 +147,7 @@ def test_weight_two_is_the_set_given_twice_with_the_same_chain(constraint):
         np.testing.assert_allclose(getattr(once, letter), getattr(twice, letter), rtol=0, atol=1e-13)
 
 
-def test_a_persistent_chain_goes_on_where_it_was():
+def test_a_persistent_chain_continues_from_its_last_state():
     rng = np.random.default_rng(4)
     params = random_params(rng, 3, 2, 2)
     X, offsets, y = rng.integers(0, 2, (4, 3)).astype(float), np.array([0, 1, 4]), np.array([0, 1])

@@ -17,7 +17,7 @@ def a(request):
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 @pytest.mark.parametrize("pooling", POOLINGS)
-def test_pools_are_what_the_table_in_the_notes_says(a, constraint, pooling):
+def test_pools_equal_their_definition(a, constraint, pooling):
     v = a if constraint == "xor" else np.log(expit(a))
     join = (lambda part: np.log(np.exp(part).sum(axis=0))) if pooling == "soft" else (lambda part: part.max(axis=0))
     expected = [join(v[start:stop]) for start, stop in pairwise(OFFSETS)]
@@ -27,7 +27,7 @@ def test_pools_are_what_the_table_in_the_notes_says(a, constraint, pooling):
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 @pytest.mark.parametrize("pooling", POOLINGS)
-def test_the_slope_is_the_derivative_by_finite_differences(a, constraint, pooling):
+def test_the_slope_equals_finite_differences(a, constraint, pooling):
     _, slope = set_pool(a, OFFSETS, constraint, pooling)
     step = 1e-6
     for s, j in np.ndindex(a.shape):
@@ -40,7 +40,7 @@ def test_the_slope_is_the_derivative_by_finite_differences(a, constraint, poolin
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
-def test_giving_every_vector_k_times_shifts_soft_pools_by_log_k_and_leaves_hard_ones(a, constraint):
+def test_repeating_every_vector_k_times_adds_log_k_to_soft_pools_and_nothing_to_hard_ones(a, constraint):
     k, first = 3, OFFSETS[1:3]
     part = a[first[0] : first[1]]
     for pooling, shift in (("soft", np.log(k)), ("hard", 0.0)):
@@ -57,17 +57,17 @@ def test_hard_is_the_limit_of_soft_as_the_pooled_values_are_scaled(a, constraint
     for beta in (10.0, 100.0, 1000.0):
         soft, _ = soft_pool(beta * v, OFFSETS)
         gaps.append(np.abs(soft / beta - hard).max())
-        # log-sum-exp exceeds the maximum by at most log of the set's size.
+        # log-sum-exp exceeds the maximum by at most the log of the set size.
         assert gaps[-1] <= np.log(5) / beta + 1e-12
     assert gaps[0] > gaps[1] > gaps[2]
 
 
-def test_the_first_of_equal_vectors_wins():
+def test_ties_go_to_the_first_vector():
     _, winner = hard_pool(np.ones((5, 2)), np.array([0, 2, 5]))
     assert winner.tolist() == [[0, 0], [2, 2]]
 
 
-def test_or_hard_breaks_ties_by_the_activation_where_log_sigm_is_flat():
+def test_or_hard_compares_activations_where_log_sigm_rounds_to_zero():
     a = np.array([[800.0], [900.0]])
     _, slope = set_pool(a, np.array([0, 2]), "or", "hard")
     assert log_expit(a)[0, 0] == log_expit(a)[1, 0] == 0.0

@@ -1,10 +1,10 @@
-r"""Random numbers as a pure function of what they are for.
+r"""Counter-based random numbers: a pure function of their purpose.
 
-A *key* names one use (seed, epoch, set, chain step, stage, vector); a key and a unit's number give one
-number in (0, 1). No state is kept, so every engine draws the same, in any order and on any number of threads.
+A *key* identifies one purpose (seed, epoch, set, chain step, stage, vector). A key and a unit's index determine one
+number in (0, 1). There is no state, so every engine draws the same numbers, in any order and on any number of threads.
 
-The key is mixed in 64 bits (the finaliser of SplitMix64 after each field); the numbers of one key come from two
-rounds of a 32-bit finaliser over ``unit * odd + low word`` and ``high word``.
+Keys are mixed in 64 bits, with the finalizer of SplitMix64 after each field. The numbers of one key come from two
+rounds of a 32-bit finalizer over ``unit * odd + low word`` and ``high word``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from setrbm._types import Floats, Integers
 
 Keys = npt.NDArray[np.uint64]
 
-# Stages: what a number is drawn for. Engines share these values.
+# Stages: the purpose of a number within a chain step. Engines share these values.
 ORDER, INIT_W, INIT_U, SPLIT, HOLDER, HIDDEN, INPUT, INPUT_ANGLE, TARGET, START, FURTHER = range(11)
 
 GOLDEN64 = 0x9E3779B97F4A7C15
@@ -30,21 +30,21 @@ MIX32_A, MIX32_B = 0x7FEB352D, 0x846CA68B
 
 
 def _mix64(z: Keys) -> Keys:
-    """Scatter the bits of 64-bit integers (a bijection)."""
+    """Mix the bits of 64-bit integers (a bijection)."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(MIX64_A)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(MIX64_B)
     return z ^ (z >> np.uint64(31))
 
 
 def _mix32(z: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """Scatter the bits of 32-bit integers (a bijection)."""
+    """Mix the bits of 32-bit integers (a bijection)."""
     z = (z ^ (z >> np.uint32(16))) * np.uint32(MIX32_A)
     z = (z ^ (z >> np.uint32(15))) * np.uint32(MIX32_B)
     return z ^ (z >> np.uint32(16))
 
 
 def keys(seed: int | Integers, *fields: int | Integers) -> Keys:
-    """Return the 64-bit keys of a seed, or several, and the fields that say what is drawn; all broadcast.
+    """Return the 64-bit keys of one or more seeds and the fields of their purpose; all are broadcast.
 
     Examples
     --------
@@ -58,9 +58,9 @@ def keys(seed: int | Integers, *fields: int | Integers) -> Keys:
 
 
 def bits(key: Keys, units: int | Integers) -> npt.NDArray[np.uint32]:
-    """Return 32-bit numbers of shape (n_keys, n_units): for ``range(units)``, or for the unit numbers given.
+    """Return 32-bit integers of shape (n_keys, n_units), for ``range(units)`` or for the given unit indices.
 
-    These may be a row each key has for itself.
+    The indices may have one row per key.
     """
     numbers = np.arange(units) if isinstance(units, int) else units
     low = (key & np.uint64(0xFFFFFFFF)).astype(np.uint32)[:, np.newaxis]
@@ -69,7 +69,7 @@ def bits(key: Keys, units: int | Integers) -> npt.NDArray[np.uint32]:
 
 
 def uniform(key: Keys, units: int | Integers) -> Floats:
-    """Return numbers in (0, 1), each exact in float32: odd multiples of 2**-24; shape (n_keys, n_units).
+    """Return numbers in (0, 1) of shape (n_keys, n_units): odd multiples of 2**-24, exact in float32.
 
     Examples
     --------
@@ -82,13 +82,13 @@ def uniform(key: Keys, units: int | Integers) -> Floats:
 
 
 def normal(key_radius: Keys, key_angle: Keys, units: int | Integers) -> Floats:
-    """Return standard normal numbers by the Box-Muller transform of two uniform ones."""
+    """Return standard normal numbers: the Box-Muller transform of two uniform numbers each."""
     radius = np.sqrt(-2.0 * np.log(uniform(key_radius, units)))
     return radius * np.cos(2.0 * np.pi * uniform(key_angle, units))
 
 
 def order(seed: int, epoch: int, sets: Integers, first: int = 0) -> Integers:
-    """Return the sets in the order this epoch visits them.
+    """Return the sets in the order in which this epoch visits them.
 
     Examples
     --------
@@ -101,14 +101,14 @@ def order(seed: int, epoch: int, sets: Integers, first: int = 0) -> Integers:
 def orders(
     seeds: Sequence[int], epoch: int, sets: Sequence[Integers], firsts: Sequence[int] | None = None
 ) -> list[Integers]:
-    """Return for each seed its sets in the order this epoch visits them."""
+    """Return, for each seed, its sets in the order in which this epoch visits them."""
     lengths = np.array([len(one) for one in sets])
     inside = np.arange(lengths.max(initial=0)) < lengths[:, np.newaxis]
     numbers = np.zeros(inside.shape, dtype=np.intp)
     numbers[inside] = np.concatenate(sets)
     in_stream = numbers if firsts is None else numbers + np.asarray(firsts)[:, np.newaxis]
     rank = bits(keys(np.asarray(seeds), epoch, ORDER), in_stream).astype(np.int64)
-    # What only fills a row up comes last in it.
+    # Padding is sorted to the end of each row.
     rank[~inside] = 1 << 32
     sorted_numbers = np.take_along_axis(numbers, np.argsort(rank, axis=1, kind="stable"), axis=1)
     return [row[:n] for row, n in zip(sorted_numbers, lengths, strict=True)]
@@ -116,13 +116,13 @@ def orders(
 
 @dataclass(frozen=True)
 class ChainDraws:
-    """The numbers a batch of sets needs for its Gibbs chains.
+    """The random numbers for the Gibbs chains of a batch of sets.
 
     Attributes
     ----------
     seed, epoch : int
     sets : ndarray of shape (n_sets,)
-        The sets' numbers in the whole stream.
+        Indices of the sets in the whole stream.
     sizes : ndarray of shape (n_sets,)
     """
 
@@ -144,17 +144,17 @@ class ChainDraws:
         return uniform(self._vector_keys(step, stage), units)
 
     def normal_per_vector(self, step: int, units: int) -> Floats:
-        """Return the standard normal numbers of Gaussian inputs, of shape (n_vectors, units)."""
+        """Return standard normal numbers for Gaussian inputs, of shape (n_vectors, units)."""
         return normal(self._vector_keys(step, INPUT), self._vector_keys(step, INPUT_ANGLE), units)
 
 
 def new_seed(random_state: Any) -> int:
-    """Return a seed from anything with ``randint`` (numpy's RandomState)."""
+    """Return a seed drawn from an object with ``randint``, such as NumPy's RandomState."""
     return int(random_state.randint(2**31 - 1))
 
 
 def further_seeds(seed: int, n: int) -> list[int]:
-    """Return seeds for further fits beside the one of this seed.
+    """Return n seeds for further fits, derived from this seed.
 
     Examples
     --------

@@ -1,12 +1,11 @@
 r"""Energy, free energy, log-joint, posterior and gradient of the ClassSetRBMs.
 
-Everything a classifier needs is one function of the pooled activations (equations (9) and (10) of
-``docs/model.md``):
+A classifier needs only one function of the pooled activations (equations (9) and (10) of ``docs/model.md``):
 
 .. math:: F(X, y) = -d_y - \sum_j \mathrm{softplus}(\mathrm{pool}_j(X) + U_{jy}), \qquad
           p(y \mid X) = \mathrm{softmax}_y(-F(X, y))
 
-Functions take the flat matrix of vectors and offsets, so one call serves one set or many.
+Functions take the flat matrix of vectors and the offsets, so one call handles any number of sets.
 """
 
 from __future__ import annotations
@@ -47,11 +46,11 @@ class Params:
         return tuple(getattr(self, f.name) for f in fields(self))
 
     def copy(self) -> Params:
-        """Return a copy that shares nothing."""
+        """Return a deep copy."""
         return Params(*(array.copy() for array in self.arrays()))
 
     def astype(self, dtype: npt.DTypeLike) -> Params:
-        """Return the parameters in another float type, not copied where they have it already."""
+        """Return the parameters in this dtype; arrays that have it already are not copied."""
         return Params(*(array.astype(dtype, copy=False) for array in self.arrays()))
 
     def zeros(self) -> Params:
@@ -65,7 +64,7 @@ class Params:
 
 
 def joined(several: Sequence[Params]) -> Params:
-    """Return the model whose free energy is the sum of those of several: all their hidden units side by side."""
+    """Return one model with all hidden units of several: its free energy is the sum of theirs."""
     if len(several) == 1:
         return several[0]
     W, U, b, c, d = zip(*(params.arrays() for params in several), strict=True)
@@ -87,16 +86,16 @@ def energy(
     Parameters
     ----------
     h, g : ndarray of shape (n_vectors, n_hidden)
-        Zeros and ones; at most one g of a unit is on, and h >= g. Under xor, g is h.
+        Zeros and ones: each unit has at most one g that is on, and h >= g. For xor, h = g.
     """
     if (g.sum(axis=0) > 1).any() or (h < g).any() or (constraint == "xor" and (h != g).any()):
-        raise ValueError(f"h and g must keep the constraint {constraint!r}: at most one g a unit, h >= g (xor: h = g).")
+        raise ValueError(f"h and g must satisfy {constraint!r}: at most one g per unit, h >= g (xor: h = g).")
     seen_by_inputs = visible_term(X, params, visible).sum() + (h * activations(X, params)).sum()
     return float(-params.d[y] - seen_by_inputs - (g @ params.U[:, y]).sum())
 
 
 def softplus(v: Array) -> Array:
-    """Return log(1 + exp(v)); the identity max(v, 0) + log1p(exp(-abs(v))) keeps exp in range."""
+    """Return log(1 + exp(v)), computed as max(v, 0) + log1p(exp(-abs(v))) to prevent overflow."""
     return np.maximum(v, 0.0) + np.log1p(np.exp(-np.abs(v)))
 
 
@@ -116,14 +115,14 @@ def free_energy(X: Any, offsets: Integers, params: Params, constraint: Constrain
 
 def log_posterior(F: Array) -> Array:
     """Return log p(y | X) from the free energies."""
-    # Small arrays, many times in training: scipy's log_softmax takes three times as long.
+    # Called often in training with small arrays: SciPy's log_softmax takes three times as long.
     with np.errstate(invalid="ignore"):
         below = -F - (-F).max(axis=1, keepdims=True)
         return np.asarray(below - np.log(np.exp(below).sum(axis=1, keepdims=True)))
 
 
 def visible_term(X: Any, params: Params, visible: Visible) -> Array:
-    r"""Return the part of -E that each vector has alone: b.x, or :math:`-\frac12|x-b|^2` for Gaussian units."""
+    r"""Return the part of -E that depends on one vector only: b.x, or :math:`-\frac12|x-b|^2` for Gaussian units."""
     if visible == "binary":
         return np.asarray(X @ params.b)
     dense = X.toarray() if hasattr(X, "toarray") else X
@@ -131,9 +130,9 @@ def visible_term(X: Any, params: Params, visible: Visible) -> Array:
 
 
 def log_joint(X: Any, offsets: Integers, params: Params, constraint: Constraint, visible: Visible = "binary") -> Array:
-    r"""Return the log of the sum of exp(-E) over every allowed hidden state; shape (n_sets, n_classes).
+    r"""Return the log of the sum of exp(-E) over all allowed hidden states; shape (n_sets, n_classes).
 
-    It is log p(X, y) up to the constant log Z, which is the same for all sets of one size:
+    This is log p(X, y) up to the constant log Z, which is the same for all sets of one size:
 
     .. math:: \log \sum_{H} e^{-E} = -F(X, y) + \sum_s b \cdot x_s
               \;\left(+ \sum_{sj} \mathrm{softplus}(a_{sj}) \text{ for or}\right)
@@ -147,7 +146,7 @@ def log_joint(X: Any, offsets: Integers, params: Params, constraint: Constraint,
 
 
 def pool_gradient(pool: Array, params: Params, d_logits: Array) -> tuple[Array, Array]:
-    r"""Carry a derivative by the logits -F back to the pool and to U.
+    r"""Backpropagate a derivative with respect to the logits -F to the pool and to U.
 
     Returns
     -------

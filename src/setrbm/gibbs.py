@@ -1,8 +1,8 @@
 r"""Conditionals, block Gibbs sampling and contrastive-divergence statistics.
 
-The state of a chain is the hidden sample: which vector *holds* each unit (g; for xor also h), and for or the
-units that are on in each vector (h). Equations (15) to (22) of ``docs/model.md``. The hard variants have no joint
-distribution: everything here belongs to the soft model.
+The state of a chain is a sample of the hidden units: which vector *holds* each unit (g; for xor also h) and, for or,
+which units are on in each vector (h). Equations (15) to (22) of ``docs/model.md``. The hard variants have no joint
+distribution: everything here is about the soft model.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ class HiddenState:
     Attributes
     ----------
     holder : ndarray of shape (n_sets, n_hidden)
-        The vector (counted within its set) whose g is on, or ``NOBODY``.
+        The index within its set of the vector whose g is on, or ``NOBODY``.
     h : ndarray of shape (n_vectors, n_hidden)
-        The units that are on: those held, and for or also others.
+        The units that are on: the held ones and, for or, others too.
     """
 
     holder: Integers
     h: Array
 
     def target_units(self) -> Array:
-        """Return which units the target sees, the sum over s of g; shape (n_sets, n_hidden)."""
+        """Return the units connected to the target, the sum of g over each set; shape (n_sets, n_hidden)."""
         return np.asarray(self.holder != NOBODY, dtype=np.float64)
 
 
@@ -59,7 +59,7 @@ def hidden_probabilities(
 
 
 def draw_holders(g: Array, offsets: Integers, u: Array) -> Integers:
-    """Draw at most one vector of each set for each unit: the first at which the running sum of g passes u."""
+    """Draw at most one vector per set and unit: the first where the cumulative sum of g exceeds u."""
     starts, sizes = offsets[:-1], np.diff(offsets)
     holder = np.full(u.shape, NOBODY, dtype=np.intp)
     reached = np.zeros_like(u)
@@ -73,7 +73,7 @@ def draw_holders(g: Array, offsets: Integers, u: Array) -> Integers:
 def sample_hidden(
     X: Any, offsets: Integers, y: Integers, params: Params, constraint: Constraint, chain: ChainDraws, step: int
 ) -> HiddenState:
-    """Draw g given X and y, then for or h given g and X."""
+    """Draw g given X and y and, for or, h given g and X."""
     n_hidden = len(params.c)
     _, g = hidden_probabilities(X, offsets, y, params, constraint)
     holder = draw_holders(g, offsets, chain.per_set(step, draws.HOLDER, n_hidden))
@@ -86,13 +86,13 @@ def sample_hidden(
 
 
 def input_means(h: Array, params: Params, visible: Visible) -> Array:
-    """Return p(x = 1 | h) for binary units, the mean of x given h for Gaussian ones; shape (n_vectors, n_features)."""
+    """Return p(x = 1 | h) for binary inputs, the mean of x given h for Gaussian ones; shape (n_vectors, n_features)."""
     drive = params.b + h @ params.W
     return np.asarray(expit(drive)) if visible == "binary" else drive
 
 
 def target_probabilities(target_units: Array, params: Params) -> Array:
-    """Return p(y | G) from the units the target sees; shape (n_sets, n_classes)."""
+    """Return p(y | G) given the units connected to the target; shape (n_sets, n_classes)."""
     return np.asarray(softmax(params.d + target_units @ params.U, axis=1))
 
 
@@ -107,7 +107,7 @@ def sample_visible(
         X = mean + chain.normal_per_vector(step, len(params.b))
     cumulative = np.cumsum(target_probabilities(state.target_units(), params), axis=1)
     passed = (chain.per_set(step, draws.TARGET, 1) >= cumulative).sum(axis=1)
-    # The last sum may stop short of 1 by a rounding.
+    # The last sum may be below 1 because of rounding.
     return X, np.minimum(passed, len(params.d) - 1)
 
 
@@ -145,14 +145,14 @@ def contrastive_divergence(
     state: HiddenState | None = None,
     persistent: bool = False,
 ) -> tuple[Params, HiddenState]:
-    r"""Return the contrastive-divergence gradient of :math:`-\log p(X, y)` and the chain's last hidden state.
+    r"""Return the contrastive-divergence gradient of :math:`-\log p(X, y)` and the last hidden state of the chain.
 
     Parameters
     ----------
     state : HiddenState, optional
-        Where a persistent chain stands; without one the chain starts at the data.
+        State of a persistent chain. If None, the chain starts at the data.
     persistent : bool
-        Whether to draw the hidden units once more after the last step, for the next visit.
+        Whether to draw the hidden units once more after the last step, to continue the chain later.
     """
     if state is None:
         state = sample_hidden(X, offsets, y, params, constraint, chain, 0)
@@ -168,7 +168,7 @@ def contrastive_divergence(
 def sample_sets(
     sizes: Integers, params: Params, constraint: Constraint, visible: Visible, n_steps: int, seed: int
 ) -> tuple[Array, Integers, Integers]:
-    """Run one block Gibbs chain a set for ``n_steps`` full steps; return the last vectors, offsets and labels."""
+    """Run one block Gibbs chain per set for ``n_steps`` full steps; return the last vectors, offsets and labels."""
     offsets = offsets_of(sizes)
     chain = ChainDraws(seed, 0, np.arange(len(sizes)), sizes)
     X = np.zeros((offsets[-1], len(params.b)))

@@ -1,6 +1,6 @@
-r"""Max-out classifiers: a set is judged by the one vector with the highest response. For two classes.
+r"""Max-out classifiers: the vector with the highest response decides for its set. Two classes only.
 
-With :math:`a_j = c_j + W_j \cdot x`, a vector's logits are
+With :math:`a_j = c_j + W_j \cdot x`, the logits of a vector are
 
 =====  ==========================================================  =====================================
 unit   logit of class y                                            paper
@@ -10,8 +10,8 @@ mlp    :math:`d_y + \sum_j \mathrm{sigm}(a_j)\, U_{jy}`            MLP-maxOut
 logit  :math:`a_1` for the second class, 0 for the first           Logit-maxOut (one hidden unit, no U)
 =====  ==========================================================  =====================================
 
-its response is the logit of the second class less that of the first, and :math:`p(y \mid X)` is the softmax of the
-logits of the vector that responds most. Equations (36) and (37) of ``docs/model.md``.
+Its response is the logit of the second class minus that of the first. :math:`p(y \mid X)` is the softmax of the logits
+of the vector with the highest response. Equations (36) and (37) of ``docs/model.md``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def unit_logits(a: Array, params: Params, unit: Unit) -> Array:
 
 
 def unit_gradient(a: Array, params: Params, unit: Unit, d_logits: Array) -> tuple[Array, Array, Array]:
-    """Carry a derivative by the logits back to the activations, to U and to d."""
+    """Backpropagate a derivative with respect to the logits to the activations, to U and to d."""
     if unit == "rbm":
         return *pool_gradient(a, params, d_logits), d_logits.sum(axis=0)
     if unit == "mlp":
@@ -46,13 +46,13 @@ def unit_gradient(a: Array, params: Params, unit: Unit, d_logits: Array) -> tupl
 
 
 def choose(logits: Array, offsets: Integers) -> Integers:
-    """Return for each set the row of the vector with the highest response; the first of equal ones."""
+    """Return the row of the vector with the highest response in each set; ties go to the first."""
     _, winner = hard_pool(logits[:, 1:] - logits[:, :1], offsets)
     return winner[:, 0]
 
 
 def chosen_activations(X: Any, offsets: Integers, params: Params, unit: Unit) -> tuple[Integers, Array, Array]:
-    """Return the row that judges each set, its activations and its logits."""
+    """Return the row with the highest response in each set, its activations and its logits."""
     a = activations(X, params)
     logits = unit_logits(a, params, unit)
     rows = choose(logits, offsets)
@@ -64,7 +64,7 @@ def loss_and_gradient(
 ) -> tuple[Array, Params]:
     r"""Return each set's :math:`-\log p(y \mid X)` and the gradient of their weighted sum.
 
-    Only the vector that judges a set is moved.
+    Only the vector with the highest response contributes.
     """
     rows, a, logits = chosen_activations(X, offsets, params, unit)
     log_p = log_posterior(-logits)

@@ -1,4 +1,4 @@
-r"""The pooled value of a set's activations, and its derivative.
+r"""Pooled activations of sets, and their derivatives.
 
 With :math:`a_{sj} = c_j + W_j \cdot x_s` and :math:`v = a` (xor) or :math:`v = \log\mathrm{sigm}(a)` (or):
 
@@ -21,7 +21,7 @@ from setrbm._types import Array, Constraint, Integers, Pooling
 
 
 def soft_pool(v: Array, offsets: Integers) -> tuple[Array, Array]:
-    r"""Pool by log-sum-exp over each set: at most one copy of a hidden unit is on.
+    r"""Pool each set by log-sum-exp: at most one copy of a hidden unit is on.
 
     .. math:: \mathrm{pool}_{kj} = \log \sum_{s \in X_k} e^{v_{sj}}, \qquad
               \partial \mathrm{pool}_{kj} / \partial v_{sj} = e^{v_{sj} - \mathrm{pool}_{kj}}
@@ -30,7 +30,7 @@ def soft_pool(v: Array, offsets: Integers) -> tuple[Array, Array]:
     ----------
     v : ndarray of shape (n_vectors, n_hidden)
     offsets : ndarray of shape (n_sets + 1,)
-        Set k holds rows ``offsets[k]:offsets[k + 1]``; none is empty.
+        Set k consists of rows ``offsets[k]:offsets[k + 1]``; no set is empty.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def soft_pool(v: Array, offsets: Integers) -> tuple[Array, Array]:
         The derivative: a softmax over each set.
     """
     starts, sizes = offsets[:-1], np.diff(offsets)
-    # Taking the largest term out keeps exp in range and changes nothing.
+    # Factoring out the largest term prevents overflow and does not change the result.
     peak = np.maximum.reduceat(v, starts)
     scaled = np.exp(v - np.repeat(peak, sizes, axis=0))
     total = np.add.reduceat(scaled, starts)
@@ -47,7 +47,7 @@ def soft_pool(v: Array, offsets: Integers) -> tuple[Array, Array]:
 
 
 def hard_pool(v: Array, offsets: Integers) -> tuple[Array, Integers]:
-    r"""Pool by the maximum over each set; the first of equal vectors wins.
+    r"""Pool each set by its maximum; ties go to the first vector.
 
     .. math:: \mathrm{pool}_{kj} = \max_{s \in X_k} v_{sj}
 
@@ -55,7 +55,7 @@ def hard_pool(v: Array, offsets: Integers) -> tuple[Array, Integers]:
     -------
     pool : ndarray of shape (n_sets, n_hidden)
     winner : ndarray of shape (n_sets, n_hidden)
-        The row of ``v`` that holds the maximum.
+        The row of ``v`` that attains the maximum.
     """
     starts, sizes = offsets[:-1], np.diff(offsets)
     peak = np.maximum.reduceat(v, starts)
@@ -65,17 +65,17 @@ def hard_pool(v: Array, offsets: Integers) -> tuple[Array, Integers]:
 
 
 def set_pool(a: Array, offsets: Integers, constraint: Constraint, pooling: Pooling) -> tuple[Array, Array]:
-    r"""Pool the activations of each set and give the derivative by each activation.
+    r"""Return the pooled activations of each set and their derivatives with respect to the activations.
 
     .. math:: \partial \mathrm{pool}_{kj} / \partial a_{sj} = \mathrm{share}_{sj} \cdot
               \begin{cases} 1 & \text{xor} \\ \mathrm{sigm}(-a_{sj}) & \text{or} \end{cases}
 
-    with the softmax (soft) or one-hot (hard) share of each vector.
+    where the share of each vector is a softmax (soft) or one-hot (hard).
     """
     if pooling == "soft":
         pool, share = soft_pool(a if constraint == "xor" else log_expit(a), offsets)
     else:
-        # The maximum is taken of a: log sigm is monotone, but ties at 0 in floating point.
+        # The maximum of a, not of log sigm(a): that is monotone too, but rounds to 0 for all large a.
         pool, winner = hard_pool(a, offsets)
         share = np.zeros_like(a)
         share[winner, np.arange(a.shape[1])] = 1.0

@@ -1,4 +1,4 @@
-"""The obvious engine: pooling, energy and gibbs in numpy and float64, called one set after the other."""
+"""The reference engine: pooling, energy and gibbs in NumPy and float64, one set after the other."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from setrbm.pooling import set_pool
 
 
 class ReferenceSession:
-    """One model after the other, one set after the other."""
+    """Trains one model after the other, one set at a time."""
 
     def __init__(self, spec: Spec, models: Sequence[Model]) -> None:
         check_models(models)
@@ -49,7 +49,7 @@ class ReferenceSession:
         return weighted_means(loss, loss, sets.weight[order])[0] if in_bounds else np.inf
 
     def _step(self, m: int, sets: LabelledSets, batch: Integers, epoch: int) -> list[float]:
-        """Make one step down the mean gradient of a batch."""
+        """Take one gradient step on a batch."""
         model, params = self.models[m], self.current[m]
         step, losses = params.zeros(), []
         for t in batch:
@@ -96,7 +96,7 @@ class ReferenceSession:
         return scores
 
     def remember(self, models: Mask) -> None:
-        """Keep a copy of the present parameters of these models."""
+        """Keep a copy of the current parameters of these models."""
         for m in np.flatnonzero(models):
             self.remembered[m] = self.current[m].copy()
 
@@ -121,13 +121,13 @@ def forward(params: Params, bags: Bags, spec: Spec) -> tuple[Array, Array]:
 
 
 class ReferenceEngine:
-    """The engine every other is tested against."""
+    """The engine that all others are tested against."""
 
     name = "reference"
     copies_ahead = False
 
     def place(self, sets: LabelledSets, spec: Spec) -> LabelledSets:
-        """Keep the sets as they are."""
+        """Return the sets unchanged."""
         return sets
 
     def begin(self, spec: Spec, models: Sequence[Model], n_jobs: int) -> Session:

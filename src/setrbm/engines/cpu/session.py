@@ -174,7 +174,7 @@ class CpuSession:
             self.chains[key] = ChainState(known, holder, np.empty((n_vectors, n_hidden), np.bool_)), offsets.copy()
         chain, before = self.chains[key]
         if self.spec.persistent and not np.array_equal(before, offsets):
-            raise ValueError("With persistent chains, every pass must use the same sets. Got sets of other sizes.")
+            raise ValueError("With persistent chains, every pass must use the same sets. Got sets of different sizes.")
         return chain
 
     def score(self, placed: Sequence[Placed], which: Sequence[Integers]) -> Floats:
