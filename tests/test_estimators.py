@@ -20,6 +20,7 @@ from setrbm.engines import get_engine
 from setrbm.engines.protocol import LabelledSets
 from setrbm.estimators import choosing
 from setrbm.estimators.settings import Settings
+from setrbm.shards import write_shards
 from setrbm.training import InMemory, Schedule, Trainee, train
 
 RNG = np.random.default_rng(0)
@@ -626,6 +627,7 @@ def test_a_failed_fit_leaves_a_fitted_estimator_usable(break_it):
         ({"engine": "tpu"}, "engine must be one of"),
         ({"engine": {}}, "engine must be one of"),
         ({"n_jobs": 0}, "n_jobs must be a positive number of threads"),
+        ({"n_jobs": True}, "n_jobs must be a positive number of threads"),
         ({"learning_rate": True}, "learning_rate must be a positive number. Got True"),
         ({"weight_decay": False}, "weight_decay must be a number of 0 or more. Got False"),
         ({"patience": True}, "patience must be None or an integer of 1 or more. Got True"),
@@ -1000,3 +1002,81 @@ def test_settings_changed_after_a_fit_do_not_change_its_predictions():
     model.set_params(constraint="or", pooling="soft")
     np.testing.assert_array_equal(model.predict_proba(bags), before)
     assert (model.settings_.constraint, model.settings_.pooling) == ("xor", "hard")
+
+
+def test_ctrl_c_in_an_epoch_that_diverged_is_raised_and_changes_nothing():
+    bags, y = easy()
+    begun = []
+
+    def interrupt(phase, number):
+        begun.append(number)
+        raise KeyboardInterrupt
+
+    model = ClassSetRBM(5, learning_rate=1e6, weight_decay=0.0, max_epochs=5, random_state=0)
+    model.set_callbacks(EpochCallback(interrupt))
+    with pytest.raises(KeyboardInterrupt):
+        cross_val_score(model, bags, y, cv=4)
+    assert begun == [1]
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(bags, y)
+    assert not hasattr(model, "W_")
+
+
+def test_ctrl_c_is_not_hidden_by_a_warning():
+    bags, _ = easy()
+    y = np.random.default_rng(0).integers(0, 2, len(bags))
+
+    def interrupt(phase, number):
+        raise KeyboardInterrupt
+
+    # Warnings are errors in these tests; without Ctrl-C this model is warned about.
+    model = ClassSetRBM(learning_rate=3.0, early_stopping=False, max_epochs=3, random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.set_callbacks(EpochCallback(interrupt)).fit(bags, y)
+
+
+def test_ctrl_c_after_all_begun_candidates_diverged_leaves_the_estimator_unchanged(monkeypatch):
+    bags, y = easy()
+    calls = []
+
+    def second_is_interrupted(*args, real=choosing.train):
+        calls.append(args)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*args)
+
+    monkeypatch.setattr(choosing, "train", second_is_interrupted)
+    model = ClassSetRBMCV((5, 7), learning_rate=1e6, init_scale=0.3, max_epochs=5, random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(bags, y)
+    assert len(calls) == 2
+    assert not hasattr(model, "W_")
+
+
+def test_ctrl_c_while_the_refit_is_prepared_keeps_the_best_candidate(monkeypatch):
+    bags, y = easy()
+    settings = {"learning_rate": (0.05, 0.1), "init_scale": 0.3, "max_epochs": 4, "random_state": 0}
+
+    def interrupt(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(choosing._Fit, "refits", interrupt)
+    model = ClassSetRBMCV(5, **settings)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(bags, y)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(model.W_, ClassSetRBMCV(5, refit=False, **settings).fit(bags, y).W_)
+
+
+def test_partial_fit_takes_no_classes_beside_shards(tmp_path):
+    bags, y = easy()
+    shards = write_shards(tmp_path, bags, y, sets_per_shard=20)
+    with pytest.raises(ValueError, match="Shards bring their own classes. Got classes beside them"):
+        ClassSetRBM(5).partial_fit(shards, classes=[0, 1, 2])
+
+
+def test_warnings_within_cross_validation_point_to_the_line_of_the_user():
+    X, y = np.random.default_rng(0).random((40, 4, 3)), np.arange(40) % 2
+    X[3, 2, 1] = 5000.0
+    model = ClassSetRBM(5, max_epochs=1, random_state=0)
+    assert warned_from(lambda: cross_val_score(model, Bags.from_array(X), y, cv=2)) == {__file__}

@@ -262,3 +262,37 @@ def test_parameters_at_the_limit_and_scaling_of_large_raw_values_are_loaded(tmp_
     model.save(tmp_path / "m")
     again = load(tmp_path / "m")
     np.testing.assert_array_equal(again.predict_proba(X * 1e12 - 1e15), model.predict_proba(X * 1e12 - 1e15))
+
+
+@pytest.mark.parametrize("change", [{"learning_rate": (0.1, 0.2)}, {"constraint": "or"}, {"max_epochs": 7}])
+@pytest.mark.parametrize("kind", [ClassSetRBM, ClassSetRBMCV])
+def test_settings_changed_after_a_fit_are_not_saved(tmp_path, kind, change):
+    bags, y = load_musk1()
+    model = kind(5, learning_rate=0.1, init_scale=0.3, max_epochs=2, random_state=0).fit(bags, y)
+    expected = model.predict_proba(bags)
+    model.set_params(**change).save(tmp_path / "model.safetensors")
+    again = load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(again.predict_proba(bags), expected)
+    assert again.settings_ == model.settings_
+
+
+def test_a_setting_that_cannot_be_loaded_is_refused_when_the_model_is_saved(tmp_path):
+    bags, y = load_musk1()
+    model = ClassSetRBM(5, max_epochs=2, random_state=0).fit(bags, y).set_params(engine="nonsense")
+    with pytest.raises(ValueError, match="engine must be one of"):
+        model.save(tmp_path / "model.safetensors")
+    assert not list(tmp_path.iterdir())
+
+
+def test_results_of_files_written_before_a_list_was_renamed_have_the_new_name(tmp_path):
+    bags, y = load_musk1()
+    path = tmp_path / "model.safetensors"
+    ClassSetRBMCV(5, learning_rate=(0.1, 0.2), init_scale=0.3, max_epochs=2, random_state=0).fit(bags, y).save(path)
+
+    def rename(header, arrays):
+        pairs = next(item for key, item in header["chosen"]["pairs"] if key == "results")["pairs"]
+        for pair in pairs:
+            pair[0] = "left_behind" if pair[0] == "dropped" else pair[0]
+
+    rewrite(path, rename)
+    assert load(path).results_["dropped"] == [False, False]

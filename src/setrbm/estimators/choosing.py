@@ -91,7 +91,9 @@ class Choosing(Saveable):
         self._offer()
         chosen = persistence.from_json(description["chosen"])
         self.best_params_, self.best_score_ = dict(chosen["best_params"]), float(chosen["best_score"])
-        self.results_ = dict(chosen["results"])
+        # Files of earlier versions have another name for one list.
+        results = {"dropped" if name == "left_behind" else name: kept for name, kept in chosen["results"].items()}
+        self.results_ = results
         return self._settings(**self.best_params_)
 
 
@@ -147,14 +149,18 @@ class _Fit:
         """Find the best candidate that was not dropped, and record what was tried."""
         outcomes = self.outcomes
         scores = [np.inf if o.diverged_in is not None or o.dropped else o.best_score for o in outcomes]
-        sound = [i for i, outcome in enumerate(outcomes) if outcome.diverged_in is None]
+        # A candidate whose training was never begun has no history.
+        sound = [i for i, one in enumerate(outcomes) if one.diverged_in is None and one.history["loss"]]
         to_the_end = [i for i in sound if not outcomes[i].dropped]
         if sound and not to_the_end:
             warn(
                 "All candidates that were not dropped diverged later. The best of the dropped ones is used; offer "
                 "smaller learning rates."
             )
-        self.best = min(to_the_end or sound or range(len(scores)), key=lambda i: outcomes[i].best_score)
+        diverged = [i for i, outcome in enumerate(outcomes) if outcome.diverged_in is not None]
+        if not sound and not diverged:
+            raise ValueError("Training was interrupted before any candidate was begun.")
+        self.best = min(to_the_end or sound or diverged, key=lambda i: outcomes[i].best_score)
         refuse_divergence(self.chosen, outcomes[self.best])
         self.estimator._record(self.offer, outcomes, scores, self.best)
 
@@ -274,17 +280,24 @@ def _train_candidates(fits: list[_Fit], monitor: Monitor | None) -> bool:
 
 def _refit(fits: list[_Fit], monitor: Monitor | None) -> tuple[dict[int, list[Outcome]], bool]:
     """Train the chosen settings of each fit on all its sets; return the outcomes, and whether Ctrl-C ended it."""
+    try:
+        groups = _refit_groups(fits)
+    except KeyboardInterrupt:
+        return {}, True
+    done, interrupted = _train_groups(fits, groups, monitor)
+    refitted: dict[int, list[Outcome]] = {}
+    for (key, _), outcome in done.items():
+        refitted.setdefault(key, []).append(outcome)
+    return refitted, interrupted
+
+
+def _refit_groups(fits: list[_Fit]) -> list[tuple[Schedule, Spec, dict[Any, Trainee]]]:
     groups: dict[Any, dict[Any, Trainee]] = {}
     for fit in fits:
         for k, trainee in enumerate(fit.refits()):
             groups.setdefault(fit.kind(fit.chosen), {})[id(fit), k] = trainee
     longest = {kind: max(trainee.max_epochs or 0 for trainee in group.values()) for kind, group in groups.items()}
-    schedules = [(Schedule(longest[kind]), kind[0], group) for kind, group in groups.items()]
-    done, interrupted = _train_groups(fits, schedules, monitor)
-    refitted: dict[int, list[Outcome]] = {}
-    for (key, _), outcome in done.items():
-        refitted.setdefault(key, []).append(outcome)
-    return refitted, interrupted
+    return [(Schedule(longest[kind]), kind[0], group) for kind, group in groups.items()]
 
 
 def _train_groups(

@@ -16,7 +16,7 @@ from setrbm._types import Array
 from setrbm._version import __version__
 from setrbm.energy import Params
 from setrbm.estimators.prediction import BaseSetClassifier, letter_shapes
-from setrbm.estimators.settings import Settings, check_execution, is_choice
+from setrbm.estimators.settings import Settings, check_execution
 from setrbm.scaling import Scaling
 from setrbm.training import HISTORY
 
@@ -30,6 +30,7 @@ class Saveable(BaseSetClassifier):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file, which ``setrbm.load`` reads; see ``setrbm.persistence``."""
         check_is_fitted(self, "W_")
+        check_execution(self)
         arrays = {letter: np.asarray(getattr(self, f"{letter}_")) for letter in self.letters}
         scaling = self._scaling()
         if scaling is not None:
@@ -54,10 +55,9 @@ class Saveable(BaseSetClassifier):
 
     def _fitted_params(self) -> dict[str, Any]:
         """Return the constructor's parameters as they were when the model was fitted."""
-        params, fitted = self.get_params(deep=False), asdict(self.settings_)
-        return {
-            name: fitted[name] if name in fitted and not is_choice(value) else value for name, value in params.items()
-        }
+        chosen = getattr(self, "best_params_", {})
+        fitted = {name: value for name, value in asdict(self.settings_).items() if name not in chosen}
+        return {name: fitted.get(name, value) for name, value in self.get_params(deep=False).items()}
 
     @classmethod
     def _from_file(cls, model: persistence.ModelFile) -> Self:

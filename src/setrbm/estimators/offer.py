@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 
-from setrbm.estimators.settings import Settings, choices_of, flag, integer, is_choice
+from setrbm.estimators.settings import Settings, choices_of, flag, integer, is_choice, is_count
 from setrbm.training import Schedule
 
-# With this many held-out sets or more, the best epoch is more than luck.
+# With fewer held-out sets than this, the best epoch is mostly luck.
 SETS_TO_STOP_BY = 200
 # Candidates are halved after these fractions of their epochs, but not in the first steps, where slow and fast learners
 # differ most.
@@ -68,7 +67,7 @@ class Offer:
         n_fits = self.n_fits
         if isinstance(n_fits, str) and n_fits == "auto":
             return
-        if not isinstance(n_fits, Integral) or isinstance(n_fits, bool) or int(n_fits) < 1:
+        if not is_count(n_fits):
             raise ValueError(f"n_fits must be 'auto' or an integer of 1 or more. Got {n_fits!r}.")
         several = int(n_fits) > 1
         if several and not self.refit:
@@ -109,5 +108,5 @@ class Offer:
         return int(self.n_fits)
 
     def length(self, n_epochs: int) -> int:
-        """Return the number of epochs offered that a training of this many epochs was on its way to."""
+        """Return the smallest offered number of epochs that is at least ``n_epochs``."""
         return min(length for length in self.lengths if length >= n_epochs)

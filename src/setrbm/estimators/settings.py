@@ -32,15 +32,20 @@ def one_of(*allowed: Any) -> Check:
     return check
 
 
+def is_count(value: Any) -> bool:
+    """Return whether a value is an integer of 1 or more."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
+
+
 def integer(name: str, value: Any) -> None:
     """Check that a setting is an integer of 1 or more."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
+    if not is_count(value):
         raise ValueError(f"{name} must be an integer of 1 or more. Got {value!r}.")
 
 
 def integer_or_none(name: str, value: Any) -> None:
     """Check that a setting is None, or an integer of 1 or more."""
-    if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1):
+    if value is not None and not is_count(value):
         raise ValueError(f"{name} must be None or an integer of 1 or more. Got {value!r}.")
 
 
@@ -101,7 +106,7 @@ def as_threads(n_jobs: int | None) -> int:
     if n_jobs is None:
         backend, _ = joblib.parallel.get_active_backend()
         return 1 if backend.nesting_level else int(joblib.cpu_count())
-    if not isinstance(n_jobs, Integral) or n_jobs == 0:
+    if not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0:
         raise ValueError(f"n_jobs must be a positive number of threads, -1 for all cores, or None. Got {n_jobs!r}.")
     return int(n_jobs) if n_jobs > 0 else max(1, int(joblib.cpu_count()) + 1 + int(n_jobs))
 

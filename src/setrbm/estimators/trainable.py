@@ -54,10 +54,10 @@ class Trainable(Saveable):
             if settings.early_stopping:
                 source = source.hold_out(settings.validation_fraction, self.seed_)
             outcome = self._train(settings, source, settings.schedule(self.n_epochs_, again), monitor)
-            warn_if_worse_than_guessing(settings, outcome, len(self.classes_))
             self._take(settings, outcome, more=again)
         if outcome.interrupted:
             raise KeyboardInterrupt
+        warn_if_worse_than_guessing(settings, outcome, len(self.classes_))
         return self
 
     @with_callbacks
@@ -80,7 +80,7 @@ class Trainable(Saveable):
         """
         settings = self._checked_settings()
         again = hasattr(self, "W_")
-        refuse_for_one_pass(settings, X)
+        refuse_for_one_pass(settings, X, classes)
         with following(self, n_phases=1) as monitor, unchanged_on_error(self):
             known = None if isinstance(X, Shards) else self._all_classes(classes, again)
             source = self._source(settings, X, y, sample_weight, known, again)
@@ -128,6 +128,8 @@ class Trainable(Saveable):
         if isinstance(source, InMemory):
             engine = suited_engine(self.engine, spec, [model], [source.sets])
         outcome = train(engine, spec, [Trainee(model, source)], schedule, as_threads(self.n_jobs), monitor)[0]
+        if outcome.interrupted and outcome.diverged_in is not None:
+            raise KeyboardInterrupt
         refuse_divergence(settings, outcome)
         return outcome
 
@@ -153,13 +155,15 @@ class Trainable(Saveable):
             )
 
 
-def refuse_for_one_pass(settings: Settings, X: Any) -> None:
-    """Refuse settings that ``partial_fit`` cannot follow."""
+def refuse_for_one_pass(settings: Settings, X: Any, classes: Any) -> None:
+    """Refuse what ``partial_fit`` cannot follow."""
     if settings.persistent and settings.generative:
         raise ValueError(
             "persistent=True keeps a chain for each set from epoch to epoch, and partial_fit sees each set once. "
             "Use fit, or persistent=False."
         )
+    if classes is not None and isinstance(X, Shards):
+        raise ValueError("Shards bring their own classes. Got classes beside them.")
     if settings.class_weight == "balanced" and not isinstance(X, Shards):
         raise ValueError("class_weight='balanced' needs all sets at once. Pass a dict of weights to partial_fit.")
 
@@ -174,7 +178,9 @@ def refuse_divergence(settings: Settings, outcome: Outcome) -> None:
             f"{settings.weight_decay} with learning_rate={settings.learning_rate}, "
             f"generative_learning_rate={settings.generative_learning_rate}. Lower the rate or the decay."
         )
-    got = f"a mean loss of {losses[-1]:g}" if np.isfinite(losses[-1]) else "parameters beyond all bounds"
+    got = (
+        f"a mean loss of {losses[-1]:g}" if np.isfinite(losses[-1]) else "parameters that are not finite or beyond 1e8"
+    )
     raise ValueError(
         f"Training diverged. Got {got} in epoch {outcome.diverged_in} "
         f"with learning_rate={settings.learning_rate}, generative_learning_rate={settings.generative_learning_rate}, "

@@ -6,7 +6,6 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,10 +14,7 @@ from typing import Any
 
 import joblib
 import numpy as np
-from joblib.externals.loky import ProcessPoolExecutor
-from joblib.externals.loky.backend import get_context
 
-from setrbm import training
 from setrbm.bags import Bags
 from setrbm.evaluation import results
 from setrbm.evaluation.plans import Plan, System
@@ -29,12 +25,12 @@ from setrbm.evaluation.trials import (
     Trial,
     fit_and_judge,
     fit_and_judge_side_by_side,
+    quiet,
     settings_digest,
 )
 
 # On a GPU a task trains all its folds at once. Near the end of a task few models are left; other tasks fill the device.
 TASKS_AT_ONCE = 3
-SECONDS_BETWEEN_LOOKS = 0.1
 
 
 @dataclass(frozen=True)
@@ -101,9 +97,6 @@ class _Task:
         return self.system.cost * self.trial.bags.n_vectors
 
 
-OnEpoch = Callable[[_Task, training.Epoch], None]
-
-
 def run(plan: Plan, path: Path, report: Report | None = None, record: Record | None = None) -> RunSummary:
     """Run every fold that has no result yet, and append each result to the file as soon as it is there.
 
@@ -115,7 +108,7 @@ def run(plan: Plan, path: Path, report: Report | None = None, record: Record | N
     path : Path
         The results file; created if it does not exist.
     report : callable, optional
-        Called after every fold, and after every epoch of folds that are trained at once.
+        Called after every fold, or after the folds that were trained at once.
     record : Record, optional
         Where to record how the results were made.
     """
@@ -192,7 +185,7 @@ def _run_tasks(
     """Run all tasks and save each fold as it finishes."""
     clock, show, finished = _Clock(tasks, plan.n_jobs), report or (lambda _: None), False
     try:
-        for task, together in _finished(tasks, lambda task, epoch: show(clock.progress(task, epoch))):
+        for task, together in _finished(tasks):
             rows = [done for done in together if isinstance(done, Fold)]
             writer.add(rows)
             summary.n_done += len(rows)
@@ -207,90 +200,53 @@ def _run_tasks(
             record.close(finished)
 
 
-def _finished(tasks: list[_Task], on_epoch: OnEpoch) -> Iterator[tuple[_Task, list[Fold | Failure]]]:
+def _finished(tasks: list[_Task]) -> Iterator[tuple[_Task, list[Fold | Failure]]]:
     """Run all tasks; yield each fold, or the folds that were trained at once, when finished."""
     open_tasks = [task for task in tasks if task.splits]
-    yield from _tasks_at_once([task for task in open_tasks if task.at_once], on_epoch)
+    yield from _in_workers([(task, task.splits) for task in open_tasks if task.at_once], TASKS_AT_ONCE)
     for task in open_tasks:
         if not task.at_once:
-            yield from ((task, [done]) for done in _fold_by_fold(task))
+            yield from _in_workers([(task, [split]) for split in task.splits], task.plan.n_jobs)
 
 
-class _TaskMonitor(training.Monitor):
-    """Sends the epochs of a task from its worker process to the main process."""
-
-    # Set in every worker; a queue can only be handed over when a process starts.
-    queue: Any = None
-
-    def __init__(self, index: int) -> None:
-        self.index = index
-
-    def on_epoch(self, epoch: training.Epoch) -> None:
-        """Send an epoch."""
-        self.queue.put((self.index, epoch))
-
-
-def _start_worker(parent: int, queue: Any) -> None:
-    _TaskMonitor.queue = queue
-    _exit_with(parent)
-
-
-def _tasks_at_once(tasks: list[_Task], on_epoch: OnEpoch) -> Iterator[tuple[_Task, list[Fold | Failure]]]:
-    """Run tasks that train all their folds at once, several at a time, each in a worker process."""
-    if not tasks:
-        return
-    queue = get_context("loky").SimpleQueue()
-    n_workers = min(TASKS_AT_ONCE, len(tasks))
-    workers = ProcessPoolExecutor(n_workers, initializer=_start_worker, initargs=(os.getpid(), queue))
-    try:
-        running = {workers.submit(_all_at_once, task, _TaskMonitor(i)): task for i, task in enumerate(tasks)}
-        while running:
-            finished, _ = wait(running, SECONDS_BETWEEN_LOOKS, FIRST_COMPLETED)
-            while not queue.empty():
-                index, epoch = queue.get()
-                on_epoch(tasks[index], epoch)
-            for one in finished:
-                yield running[one], _result(one, running.pop(one))
-    finally:
-        workers.shutdown(kill_workers=True)
-
-
-def _result(finished: Future[list[Fold | Failure]], task: _Task) -> list[Fold | Failure]:
-    """Return the results of a task; failures if its worker was killed."""
-    try:
-        return finished.result()
-    except BrokenProcessPool as error:
-        return [_failure(task, split, RuntimeError(_killed(error))) for split in task.splits]
-
-
-def _killed(error: BrokenProcessPool) -> str:
-    return f"a worker process was killed, perhaps out of memory: try fewer --jobs ({type(error).__name__})"
-
-
-def _fold_by_fold(task: _Task) -> Iterator[Fold | Failure]:
-    """Run the folds of a task in worker processes and yield each when finished."""
-    left = {(split.repeat, split.fold): split for split in task.splits}
-    # If a worker is killed, joblib ends all of them; the unfinished folds are tried once more.
-    for _ in range(2):
-        jobs = (joblib.delayed(_in_worker)(task, split) for split in list(left.values()))
+def _in_workers(units: list[tuple[_Task, list[Split]]], n_jobs: int) -> Iterator[tuple[_Task, list[Fold | Failure]]]:
+    """Run units of work in worker processes and yield each when finished."""
+    left = dict(enumerate(units))
+    # If a worker is killed, joblib ends all of them; the unfinished units are tried once more.
+    for _ in range(2 if units else 0):
+        jobs = (joblib.delayed(_work)(number, *unit) for number, unit in list(left.items()))
         parallel = joblib.Parallel(
-            n_jobs=task.plan.n_jobs, return_as="generator_unordered", initializer=_exit_with, initargs=(os.getpid(),)
+            n_jobs=n_jobs, return_as="generator_unordered", initializer=_exit_with, initargs=(os.getpid(),)
         )
+        running = parallel(jobs)
         try:
-            for done in parallel(jobs):
-                del left[done.repeat, done.fold]
-                yield done
+            for number, done in running:
+                yield left.pop(number)[0], done
             return
         except BrokenProcessPool as error:
-            killed = error
-    yield from (_failure(task, split, RuntimeError(_killed(killed))) for split in left.values())
+            killed = RuntimeError(f"a worker process was killed, perhaps out of memory ({type(error).__name__})")
+        finally:
+            # joblib warns that the units still running are cancelled.
+            with quiet():
+                running.close()
+    for task, splits in left.values():
+        yield task, [_failure(task, split, killed) for split in splits]
 
 
-def _in_worker(task: _Task, split: Split) -> Fold | Failure:
+def _work(number: int, task: _Task, splits: list[Split]) -> tuple[int, list[Fold | Failure]]:
+    """Fit and judge the folds of one unit of work."""
     try:
-        return fit_and_judge(task.trial, task.estimator(split), split)
+        estimators = [task.estimator(split) for split in splits]
+        if task.at_once:
+            done = fit_and_judge_side_by_side(task.trial, estimators, splits)
+        else:
+            done = [fit_and_judge(task.trial, *one) for one in zip(estimators, splits, strict=True)]
     except Exception as error:
-        return _failure(task, split, error)
+        done = [error] * len(splits)
+    return number, [
+        _failure(task, split, one) if isinstance(one, Exception) else one
+        for split, one in zip(splits, done, strict=True)
+    ]
 
 
 def _exit_with(parent: int) -> None:
@@ -302,18 +258,6 @@ def _exit_with(parent: int) -> None:
         os._exit(1)
 
     Thread(target=watch, daemon=True).start()
-
-
-def _all_at_once(task: _Task, monitor: training.Monitor) -> list[Fold | Failure]:
-    try:
-        estimators = [task.estimator(split) for split in task.splits]
-        done = fit_and_judge_side_by_side(task.trial, estimators, task.splits, monitor)
-    except Exception as error:
-        return [_failure(task, split, error) for split in task.splits]
-    return [
-        _failure(task, split, one) if isinstance(one, Exception) else one
-        for split, one in zip(task.splits, done, strict=True)
-    ]
 
 
 def _failure(task: _Task, split: Split, error: Exception) -> Failure:
@@ -331,9 +275,8 @@ class _Clock:
     def add(self, task: _Task, finished: list[Fold | Failure]) -> None:
         self.seconds[task.key] += [done.seconds if isinstance(done, Fold) else 0.0 for done in finished]
 
-    def progress(self, task: _Task, epoch: training.Epoch | None = None) -> RunProgress:
+    def progress(self, task: _Task) -> RunProgress:
         note = f"{task.trial.system} on {task.trial.dataset}"
-        note += f", epoch {epoch.number} of {epoch.max_epochs}" if epoch is not None else ""
         return RunProgress(sum(map(len, self.seconds.values())), self.n_all, note, self._left())
 
     def _left(self) -> float:

@@ -22,7 +22,6 @@ from setrbm.engines.protocol import DeviceMemoryWarning
 from setrbm.estimators.choosing import fit_side_by_side
 from setrbm.evaluation.results import Fold
 from setrbm.evaluation.splits import Split
-from setrbm.training import Monitor
 
 # Parameters that change how a result is computed, but not the result.
 HOW = ("engine", "memory_mib", "n_jobs", "random_state", "verbose")
@@ -90,13 +89,13 @@ def fit_and_judge(trial: Trial, estimator: Any, split: Split) -> Fold:
 
 
 def fit_and_judge_side_by_side(
-    trial: Trial, estimators: Sequence[Any], splits: Sequence[Split], monitor: Monitor | None = None
+    trial: Trial, estimators: Sequence[Any], splits: Sequence[Split]
 ) -> list[Fold | Exception]:
     """Do the same for many splits at once: all candidates of all splits are trained side by side."""
     begin = time.perf_counter()
     with quiet():
         data = [(*trial.training_part(split), None) for split in splits]
-        errors = fit_side_by_side(estimators, data, monitor)
+        errors = fit_side_by_side(estimators, data)
     share = (time.perf_counter() - begin) / len(splits)
 
     def judged(estimator: Any, split: Split) -> Fold | Exception:

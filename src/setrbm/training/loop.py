@@ -54,8 +54,8 @@ def train(
 ) -> list[Outcome]:
     """Train models side by side, each on its own sets, and return each as it was at its best held-out score.
 
-    A model with no held-out sets is returned as it ended. Ctrl-C ends training after the first epoch, and the outcomes
-    say so; before that it is raised.
+    A model with no held-out sets is returned as it ended. Once an epoch is complete, Ctrl-C ends training and the
+    outcomes are marked as interrupted; before that, KeyboardInterrupt is raised.
     """
     rounds, session, tracker = _begin(engine, spec, trainees, schedule, n_jobs)
     watched = [trainee.source.watches for trainee in trainees]
@@ -88,7 +88,7 @@ def _begin(
     max_epochs = [schedule.max_epochs if t.max_epochs is None else t.max_epochs for t in trainees]
     groups = [-m if trainee.group is None else trainee.group for m, trainee in enumerate(trainees, start=1)]
     tracker = Tracker(schedule, max_epochs, groups, limit)
-    # Decay that flips the sign of the weights at every step has diverged before it began.
+    # A decay factor of zero or less would flip the sign of the weights at every step.
     tracker.diverged_in[[model.shrink(spec) <= 0.0 for model in models]] = 1
     return rounds, engine.begin(spec, models, n_jobs), tracker
 

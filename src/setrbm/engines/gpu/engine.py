@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,6 +16,7 @@ except ImportError:
     raise ImportError("engine='gpu' needs torch: pip install 'setrbm[gpu]'.") from None
 
 from setrbm._types import Array, Floats, Integers, Mask
+from setrbm._warnings import warn
 from setrbm.bags import Bags
 from setrbm.energy import Params
 from setrbm.engines.gpu import limits, many, packed, sparse
@@ -162,11 +162,10 @@ class GpuEngine:
             n_bytes, free = _bytes_of(sets, n_entries, spec), many.SHARE * free_bytes(self.device)
             if n_bytes <= free:
                 return place(sets, dtype, self.device)
-        warnings.warn(
+        warn(
             f"These sets need {n_bytes / 2**30:.1f} GiB on the GPU, only {free / 2**30:.1f} GiB are free. They are "
             "copied to it in pieces during training.",
             DeviceMemoryWarning,
-            stacklevel=2,
         )
         return HostStore(sets, dtype, self.device, max(int(n_entries * free / n_bytes / 3), 1))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import is_
@@ -12,6 +11,7 @@ import numpy as np
 import torch
 
 from setrbm._types import Array, Floats, Integers, Mask
+from setrbm._warnings import warn
 from setrbm.energy import Params
 from setrbm.engines.gpu.device import free_bytes
 from setrbm.engines.gpu.limits import has_kernels
@@ -152,10 +152,9 @@ class ManyModels:
         parts = -(-len(active) // self._at_once)
         if parts > 1 and not self._has_warned:
             self._has_warned = True
-            warnings.warn(
+            warn(
                 f"{len(active)} models do not fit in the memory of the GPU at once; they are trained in {parts} parts.",
                 DeviceMemoryWarning,
-                stacklevel=2,
             )
         return np.array_split(active, parts) if parts else []
 
