@@ -45,7 +45,7 @@ def test_our_row_is_run_with_the_defaults_of_the_estimator():
 
 @pytest.mark.skipif(not (ROOT / "results").exists(), reason="the results are not part of this copy")
 @pytest.mark.parametrize("dataset", DATASETS)
-@pytest.mark.parametrize("name", ["table1", "again/table1", "effects"])
+@pytest.mark.parametrize("name", ["table1", "again/table1", "again/gpu/table1", "effects"])
 def test_recorded_results_have_the_settings_of_today(name, dataset, tmp_path):
     """Resuming a finished run accepts the settings digest of every row, and finds nothing to do."""
     try:

@@ -30,7 +30,7 @@ class Records:
     remarks : mapping of (system, dataset) to str
         ``table1-remarks.json``: Markdown about single cells.
     again, again_runs : sequence of Fold, sequence of dict
-        ``again/``: some of the rows, made again on another engine.
+        ``again/``: some of the rows, made again on another engine; ``again/gpu/``: by a later version.
     first, first_runs : sequence of Fold, sequence of dict
         ``first/``: rows made before the procedure was changed.
     first_settings : mapping of str to dict
@@ -70,7 +70,10 @@ class Records:
             effects_runs=runs.read(folder / "effects-runs.json"),
             remarks=_remarks(folder / "table1-remarks.json"),
             again=results.read(folder / "again" / "table1.csv"),
-            again_runs=runs.read(folder / "again" / "table1-runs.json"),
+            again_runs=[
+                *runs.read(folder / "again" / "table1-runs.json"),
+                *runs.read(folder / "again" / "gpu" / "table1-runs.json"),
+            ],
             first=results.read(folder / "first" / "table1.csv"),
             first_runs=runs.read(folder / "first" / "table1-runs.json"),
             first_settings=_json(folder / "first" / "settings.json", {}),
@@ -86,7 +89,7 @@ class Records:
         groups = {
             "": self.runs,
             "effects of single settings": self.effects_runs,
-            "the same folds on another engine, `results/again`": self.again_runs,
+            "the same folds run again, `results/again`": self.again_runs,
             "superseded by a later run": self.superseded_runs,
             "splits of seed 0, before the procedure was changed, `results/first`": self.first_runs,
         }
