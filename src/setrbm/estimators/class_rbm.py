@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from setrbm.bags import Bags
@@ -9,6 +10,7 @@ from setrbm.estimators.prediction import BaseSetRBM
 from setrbm.estimators.trainable import Trainable
 
 
+@dataclass(eq=False, repr=False)
 class ClassRBM(Trainable, BaseSetRBM):
     r"""Classification of vectors by a restricted Boltzmann machine: the case of sets of one vector.
 
@@ -29,54 +31,29 @@ class ClassRBM(Trainable, BaseSetRBM):
     constraint = "xor"
     pooling = "soft"
 
-    def __init__(
-        self,
-        n_hidden: int = 100,
-        *,
-        objective: str = "discriminative",
-        learning_rate: float = 0.05,
-        generative_learning_rate: float = 0.003,
-        max_epochs: int = 300,
-        early_stopping: bool = True,
-        validation_fraction: float = 0.2,
-        patience: int | None = 50,
-        stopping: str = "likelihood",
-        batch_size: int = 1,
-        weight_decay: float = 0.001,
-        init_scale: float = 0.3,
-        visible: str = "binary",
-        cd_steps: int = 1,
-        persistent: bool = False,
-        scale: str | None = "auto",
-        class_weight: Any = None,
-        engine: str = "auto",
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_hidden = n_hidden
-        self.objective = objective
-        self.learning_rate = learning_rate
-        self.generative_learning_rate = generative_learning_rate
-        self.max_epochs = max_epochs
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.stopping = stopping
-        self.batch_size = batch_size
-        self.weight_decay = weight_decay
-        self.init_scale = init_scale
-        self.visible = visible
-        self.cd_steps = cd_steps
-        self.persistent = persistent
-        self.scale = scale
-        self.class_weight = class_weight
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+    n_hidden: int = 100
+    _: KW_ONLY
+    objective: str = "discriminative"
+    learning_rate: float = 0.05
+    generative_learning_rate: float = 0.003
+    max_epochs: int = 300
+    early_stopping: bool = True
+    validation_fraction: float = 0.2
+    patience: int | None = 50
+    stopping: str = "likelihood"
+    batch_size: int = 1
+    weight_decay: float = 0.001
+    init_scale: float = 0.3
+    visible: str = "binary"
+    cd_steps: int = 1
+    persistent: bool = False
+    scale: str | None = "auto"
+    class_weight: Any = None
+    engine: str = "auto"
+    n_jobs: int | None = None
+    warm_start: bool = False
+    random_state: Any = None
+    verbose: int = 0
 
     def _bags(self, X: Any, reset: bool, finite: bool = True) -> Bags:
         bags = super()._bags(X, reset, finite)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from setrbm._types import Criterion
@@ -10,6 +11,7 @@ from setrbm.estimators.prediction import BaseSetRBM
 from setrbm.estimators.trainable import Trainable
 
 
+@dataclass(eq=False, repr=False)
 class ClassSetRBM(Trainable, BaseSetRBM):
     r"""Classification of sets of vectors by a restricted Boltzmann machine pooled at its hidden layer.
 
@@ -93,60 +95,34 @@ class ClassSetRBM(Trainable, BaseSetRBM):
     (12, 2)
     """
 
-    def __init__(
-        self,
-        n_hidden: Any = 100,
-        *,
-        constraint: Any = "xor",
-        pooling: Any = "hard",
-        objective: Any = "discriminative",
-        learning_rate: Any = 0.05,
-        generative_learning_rate: Any = 0.003,
-        max_epochs: int = 300,
-        early_stopping: bool = True,
-        validation_fraction: float = 0.2,
-        patience: int | None = 50,
-        stopping: Criterion = "likelihood",
-        batch_size: Any = 1,
-        weight_decay: Any = 0.001,
-        init_scale: Any = 0.3,
-        visible: Any = "binary",
-        cd_steps: Any = 1,
-        persistent: bool = False,
-        scale: str | None = "auto",
-        class_weight: Any = None,
-        engine: str = "auto",
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_hidden = n_hidden
-        self.constraint = constraint
-        self.pooling = pooling
-        self.objective = objective
-        self.learning_rate = learning_rate
-        self.generative_learning_rate = generative_learning_rate
-        self.max_epochs = max_epochs
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.stopping = stopping
-        self.batch_size = batch_size
-        self.weight_decay = weight_decay
-        self.init_scale = init_scale
-        self.visible = visible
-        self.cd_steps = cd_steps
-        self.persistent = persistent
-        self.scale = scale
-        self.class_weight = class_weight
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+    n_hidden: Any = 100
+    _: KW_ONLY
+    constraint: Any = "xor"
+    pooling: Any = "hard"
+    objective: Any = "discriminative"
+    learning_rate: Any = 0.05
+    generative_learning_rate: Any = 0.003
+    max_epochs: int = 300
+    early_stopping: bool = True
+    validation_fraction: float = 0.2
+    patience: int | None = 50
+    stopping: Criterion = "likelihood"
+    batch_size: Any = 1
+    weight_decay: Any = 0.001
+    init_scale: Any = 0.3
+    visible: Any = "binary"
+    cd_steps: Any = 1
+    persistent: bool = False
+    scale: str | None = "auto"
+    class_weight: Any = None
+    engine: str = "auto"
+    n_jobs: int | None = None
+    warm_start: bool = False
+    random_state: Any = None
+    verbose: int = 0
 
 
+@dataclass(eq=False, repr=False)
 class ClassSetRBMCV(Choosing, BaseSetRBM):
     """ClassSetRBM that chooses its settings on held-out training sets, then learns from all of them.
 
@@ -208,59 +184,30 @@ random_state, verbose : as for ClassSetRBM
         "weight_decay", "init_scale", "cd_steps", "max_epochs",
     )  # fmt: skip
 
-    def __init__(
-        self,
-        n_hidden: Any = 100,
-        *,
-        constraint: Any = "xor",
-        pooling: Any = "hard",
-        objective: Any = "discriminative",
-        learning_rate: Any = (0.01, 0.03, 0.1),
-        generative_learning_rate: Any = 0.003,
-        max_epochs: Any = 400,
-        early_stopping: bool | str = "auto",
-        halving: bool = True,
-        validation_fraction: float = 0.2,
-        patience: int | None = 50,
-        stopping: Criterion = "likelihood",
-        batch_size: Any = 1,
-        weight_decay: Any = 0.0,
-        init_scale: Any = (0.3, 1.0),
-        visible: Any = "binary",
-        cd_steps: Any = 1,
-        persistent: bool = False,
-        scale: str | None = "auto",
-        class_weight: Any = None,
-        refit: bool = True,
-        n_fits: int | str = "auto",
-        engine: str = "auto",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_hidden = n_hidden
-        self.constraint = constraint
-        self.pooling = pooling
-        self.objective = objective
-        self.learning_rate = learning_rate
-        self.generative_learning_rate = generative_learning_rate
-        self.max_epochs = max_epochs
-        self.early_stopping = early_stopping
-        self.halving = halving
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.stopping = stopping
-        self.batch_size = batch_size
-        self.weight_decay = weight_decay
-        self.init_scale = init_scale
-        self.visible = visible
-        self.cd_steps = cd_steps
-        self.persistent = persistent
-        self.scale = scale
-        self.class_weight = class_weight
-        self.refit = refit
-        self.n_fits = n_fits
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    n_hidden: Any = 100
+    _: KW_ONLY
+    constraint: Any = "xor"
+    pooling: Any = "hard"
+    objective: Any = "discriminative"
+    learning_rate: Any = (0.01, 0.03, 0.1)
+    generative_learning_rate: Any = 0.003
+    max_epochs: Any = 400
+    early_stopping: bool | str = "auto"
+    halving: bool = True
+    validation_fraction: float = 0.2
+    patience: int | None = 50
+    stopping: Criterion = "likelihood"
+    batch_size: Any = 1
+    weight_decay: Any = 0.0
+    init_scale: Any = (0.3, 1.0)
+    visible: Any = "binary"
+    cd_steps: Any = 1
+    persistent: bool = False
+    scale: str | None = "auto"
+    class_weight: Any = None
+    refit: bool = True
+    n_fits: int | str = "auto"
+    engine: str = "auto"
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0

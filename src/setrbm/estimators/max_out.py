@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -45,6 +46,7 @@ class _MaxOut(BaseSetClassifier):
         return tags
 
 
+@dataclass(eq=False, repr=False)
 class MaxOutClassifier(_MaxOut, Trainable):
     """Classification of sets by the vector with the highest response, for two classes.
 
@@ -76,48 +78,28 @@ init_scale, scale, class_weight, engine, n_jobs, warm_start, random_state, verbo
     ((12, 2), (12,))
     """
 
-    def __init__(
-        self,
-        unit: Any = "rbm",
-        *,
-        n_hidden: Any = 100,
-        learning_rate: Any = 0.05,
-        max_epochs: int = 300,
-        early_stopping: bool = True,
-        validation_fraction: float = 0.2,
-        patience: int | None = 50,
-        stopping: Criterion = "likelihood",
-        batch_size: Any = 1,
-        weight_decay: Any = 0.001,
-        init_scale: Any = 0.3,
-        scale: str | None = "auto",
-        class_weight: Any = None,
-        engine: str = "auto",
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.unit = unit
-        self.n_hidden = n_hidden
-        self.learning_rate = learning_rate
-        self.max_epochs = max_epochs
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.stopping = stopping
-        self.batch_size = batch_size
-        self.weight_decay = weight_decay
-        self.init_scale = init_scale
-        self.scale = scale
-        self.class_weight = class_weight
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+    unit: Any = "rbm"
+    _: KW_ONLY
+    n_hidden: Any = 100
+    learning_rate: Any = 0.05
+    max_epochs: int = 300
+    early_stopping: bool = True
+    validation_fraction: float = 0.2
+    patience: int | None = 50
+    stopping: Criterion = "likelihood"
+    batch_size: Any = 1
+    weight_decay: Any = 0.001
+    init_scale: Any = 0.3
+    scale: str | None = "auto"
+    class_weight: Any = None
+    engine: str = "auto"
+    n_jobs: int | None = None
+    warm_start: bool = False
+    random_state: Any = None
+    verbose: int = 0
 
 
+@dataclass(eq=False, repr=False)
 class MaxOutClassifierCV(_MaxOut, Choosing):
     """MaxOutClassifier that chooses its settings on held-out training sets.
 
@@ -149,45 +131,23 @@ n_jobs, random_state, verbose : as for ClassSetRBMCV
         "unit", "n_hidden", "learning_rate", "batch_size", "weight_decay", "init_scale", "max_epochs",
     )  # fmt: skip
 
-    def __init__(
-        self,
-        unit: Any = "rbm",
-        *,
-        n_hidden: Any = 100,
-        learning_rate: Any = (0.01, 0.03, 0.1, 0.3),
-        max_epochs: Any = 300,
-        early_stopping: bool | str = True,
-        halving: bool = True,
-        validation_fraction: float = 0.2,
-        patience: int | None = 50,
-        stopping: Criterion = "likelihood",
-        batch_size: Any = 1,
-        weight_decay: Any = (0.0, 0.001, 0.01),
-        init_scale: Any = (0.1, 0.3, 1.0),
-        scale: str | None = "auto",
-        class_weight: Any = None,
-        refit: bool = False,
-        engine: str = "auto",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.unit = unit
-        self.n_hidden = n_hidden
-        self.learning_rate = learning_rate
-        self.max_epochs = max_epochs
-        self.early_stopping = early_stopping
-        self.halving = halving
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.stopping = stopping
-        self.batch_size = batch_size
-        self.weight_decay = weight_decay
-        self.init_scale = init_scale
-        self.scale = scale
-        self.class_weight = class_weight
-        self.refit = refit
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    unit: Any = "rbm"
+    _: KW_ONLY
+    n_hidden: Any = 100
+    learning_rate: Any = (0.01, 0.03, 0.1, 0.3)
+    max_epochs: Any = 300
+    early_stopping: bool | str = True
+    halving: bool = True
+    validation_fraction: float = 0.2
+    patience: int | None = 50
+    stopping: Criterion = "likelihood"
+    batch_size: Any = 1
+    weight_decay: Any = (0.0, 0.001, 0.01)
+    init_scale: Any = (0.1, 0.3, 1.0)
+    scale: str | None = "auto"
+    class_weight: Any = None
+    refit: bool = False
+    engine: str = "auto"
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0

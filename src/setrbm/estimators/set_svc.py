@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from itertools import product
 from numbers import Integral, Real
 from typing import Any, Self
@@ -28,86 +29,25 @@ MAX_ITER = 10_000_000
 FOLDS = 5
 
 
-def _wants_probabilities(estimator: SetSVC) -> bool:
+def _wants_probabilities(estimator: BaseSetSVC) -> bool:
     if not estimator.probability:
         raise AttributeError("predict_proba needs SetSVC(probability=True).")
     return True
 
 
-class SetSVC(ClassifierMixin, BaseEstimator):
-    """Support vector classification of sets, with a kernel between sets.
+@dataclass(eq=False, repr=False)
+class BaseSetSVC(ClassifierMixin, BaseEstimator):
+    """What both estimators share; subclasses say how C, gamma and threshold are found."""
 
-    Parameters
-    ----------
-    kernel : {"migraph", "migraph2", "max"}
-        See ``setrbm.kernels``: SVM-miGraph, SVM-miGraph2 and SVM-max of the paper.
-    C : float
-        Penalty of a set on the wrong side of the margin.
-    gamma : float or "median"
-        Parameter of the Gaussian kernel. "median" is one over the squared median distance between training vectors.
-    threshold : float or "median"
-        For migraph2: vectors of a set closer than this are neighbors. "median" is the median distance.
-    scale : {"auto", None}
-        "auto" scales each feature to [0, 1] (dense data) or divides it by its largest absolute value (sparse data), as
-        fitted on the training vectors, and clips later values.
-    spectrum : {"keep", "clip"}
-        What to do if the kernel is not positive semi-definite, which is possible for "max": keep it, as in the paper,
-        or set its negative eigenvalues to zero. New sets are then projected in the same way.
-    probability : bool
-        Whether to calibrate probabilities, on decisions cross-validated within the training sets.
-    class_weight : dict, "balanced" or None
-    memory_mib : float
-        Memory limit for computing the kernel. A kernel that needs more is refused at once.
-    n_jobs : int or None
-        Number of threads; None means all cores, or one inside a parallel worker.
-    random_state : int, RandomState or None
-        For the folds of ``probability``.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-    C_, gamma_, threshold_ : float
-    svc_ : SVC
-        The fitted classifier on the kernel of the training sets.
-    support_ : ndarray
-        The indices of the support sets, those that define the decision function.
-
-    Examples
-    --------
-    >>> from setrbm.datasets import load_musk1
-    >>> from setrbm.estimators import SetSVC
-    >>> bags, y = load_musk1()
-    >>> model = SetSVC(C=10.0).fit(bags[:80], y[:80])
-    >>> model.predict(bags[80:]).shape
-    (12,)
-    """
-
-    def __init__(
-        self,
-        kernel: SetKernel = "migraph",
-        *,
-        C: float = 1.0,
-        gamma: Any = "median",
-        threshold: Any = "median",
-        scale: str | None = "auto",
-        spectrum: str = "keep",
-        probability: bool = False,
-        class_weight: Any = None,
-        memory_mib: float = 1024.0,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.C = C
-        self.gamma = gamma
-        self.threshold = threshold
-        self.scale = scale
-        self.spectrum = spectrum
-        self.probability = probability
-        self.class_weight = class_weight
-        self.memory_mib = memory_mib
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    kernel: SetKernel = "migraph"
+    _: KW_ONLY
+    scale: str | None = "auto"
+    spectrum: str = "keep"
+    probability: bool = False
+    class_weight: Any = None
+    memory_mib: float = 1024.0
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to labeled sets.
@@ -146,10 +86,13 @@ class SetSVC(ClassifierMixin, BaseEstimator):
             self._keep_support(side)
         return self
 
+    def _check_settings(self) -> None:
+        """Raise ValueError if a setting is not allowed."""
+        raise NotImplementedError
+
     def _set_kernel(self, bags: Bags, codes: Integers, weight: Floats) -> None:
         """Set C_, gamma_ and threshold_."""
-        self.C_ = float(self.C)
-        self.gamma_, self.threshold_ = kernels.resolve(bags, self.kernel, self.gamma, self.threshold)
+        raise NotImplementedError
 
     def _side(self, bags: Bags, gamma: float, threshold: float, center: Array | None = None) -> Side:
         most = int(self.memory_mib * kernels.MIB // kernels.bytes_of_distances(bags))
@@ -163,10 +106,6 @@ class SetSVC(ClassifierMixin, BaseEstimator):
             raise ValueError(f"class_weight must name classes of y. Got {', '.join(unknown)}.")
         for label, value in self.class_weight.items():
             _check_positive(f"class_weight[{label!r}]", value)
-
-    def _check_settings(self) -> None:
-        _check_positive("C", self.C)
-        self._check_choices()
 
     def _check_choices(self) -> None:
         for name, allowed in (("scale", ("auto", None)), ("spectrum", ("keep", "clip"))):
@@ -248,7 +187,70 @@ class SetSVC(ClassifierMixin, BaseEstimator):
         return tags
 
 
-class SetSVCCV(SetSVC):
+@dataclass(eq=False, repr=False)
+class SetSVC(BaseSetSVC):
+    """Support vector classification of sets, with a kernel between sets.
+
+    Parameters
+    ----------
+    kernel : {"migraph", "migraph2", "max"}
+        See ``setrbm.kernels``: SVM-miGraph, SVM-miGraph2 and SVM-max of the paper.
+    C : float
+        Penalty of a set on the wrong side of the margin.
+    gamma : float or "median"
+        Parameter of the Gaussian kernel. "median" is one over the squared median distance between training vectors.
+    threshold : float or "median"
+        For migraph2: vectors of a set closer than this are neighbors. "median" is the median distance.
+    scale : {"auto", None}
+        "auto" scales each feature to [0, 1] (dense data) or divides it by its largest absolute value (sparse data), as
+        fitted on the training vectors, and clips later values.
+    spectrum : {"keep", "clip"}
+        What to do if the kernel is not positive semi-definite, which is possible for "max": keep it, as in the paper,
+        or set its negative eigenvalues to zero. New sets are then projected in the same way.
+    probability : bool
+        Whether to calibrate probabilities, on decisions cross-validated within the training sets.
+    class_weight : dict, "balanced" or None
+    memory_mib : float
+        Memory limit for computing the kernel. A kernel that needs more is refused at once.
+    n_jobs : int or None
+        Number of threads; None means all cores, or one inside a parallel worker.
+    random_state : int, RandomState or None
+        For the folds of ``probability``.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    C_, gamma_, threshold_ : float
+    svc_ : SVC
+        The fitted classifier on the kernel of the training sets.
+    support_ : ndarray
+        The indices of the support sets, those that define the decision function.
+
+    Examples
+    --------
+    >>> from setrbm.datasets import load_musk1
+    >>> from setrbm.estimators import SetSVC
+    >>> bags, y = load_musk1()
+    >>> model = SetSVC(C=10.0).fit(bags[:80], y[:80])
+    >>> model.predict(bags[80:]).shape
+    (12,)
+    """
+    _: KW_ONLY
+    C: float = 1.0
+    gamma: Any = "median"
+    threshold: Any = "median"
+
+    def _check_settings(self) -> None:
+        _check_positive("C", self.C)
+        self._check_choices()
+
+    def _set_kernel(self, bags: Bags, codes: Integers, weight: Floats) -> None:
+        self.C_ = float(self.C)
+        self.gamma_, self.threshold_ = kernels.resolve(bags, self.kernel, self.gamma, self.threshold)
+
+
+@dataclass(eq=False, repr=False)
+class SetSVCCV(BaseSetSVC):
     """SetSVC that selects C, gamma and threshold by cross-validation within the training sets.
 
     Each kernel is computed once for all training sets and shared by all values of C and all folds. Of settings with
@@ -286,34 +288,11 @@ class SetSVCCV(SetSVC):
     (10, True)
     """
 
-    def __init__(
-        self,
-        kernel: SetKernel = "migraph",
-        *,
-        C: Any = (0.1, 1.0, 10.0, 100.0, 1000.0),
-        gamma_factors: Any = (0.25, 0.5, 1.0, 2.0, 4.0),
-        threshold_factors: Any = (0.5, 0.75, 1.0, 1.25),
-        folds: int = FOLDS,
-        scale: str | None = "auto",
-        spectrum: str = "keep",
-        probability: bool = False,
-        class_weight: Any = None,
-        memory_mib: float = 1024.0,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.C = C
-        self.gamma_factors = gamma_factors
-        self.threshold_factors = threshold_factors
-        self.folds = folds
-        self.scale = scale
-        self.spectrum = spectrum
-        self.probability = probability
-        self.class_weight = class_weight
-        self.memory_mib = memory_mib
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    _: KW_ONLY
+    C: Any = (0.1, 1.0, 10.0, 100.0, 1000.0)
+    gamma_factors: Any = (0.25, 0.5, 1.0, 2.0, 4.0)
+    threshold_factors: Any = (0.5, 0.75, 1.0, 1.25)
+    folds: int = FOLDS
 
     def _check_settings(self) -> None:
         for name in ("C", "gamma_factors", "threshold_factors"):

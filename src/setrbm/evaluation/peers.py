@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -41,6 +42,7 @@ def pooled_svm(C: float = 1.0, gamma: Any = "scale", **settings: Any) -> Pipelin
     return make_pipeline(scaler, InputPooling(["min", "max"]), SVC(C=C, gamma=gamma, **settings))
 
 
+@dataclass(eq=False, repr=False)
 class GatedAttention(ClassifierMixin, BaseEstimator):
     """Gated-attention network for two classes (torchmil's ABMIL) with the learning rate chosen on held-out sets.
 
@@ -79,24 +81,14 @@ class GatedAttention(ClassifierMixin, BaseEstimator):
     (12, 2)
     """
 
-    def __init__(
-        self,
-        n_hidden: int = 100,
-        *,
-        attention: int = 64,
-        learning_rate: tuple[float, ...] = (1e-4, 3e-4, 1e-3, 3e-3),
-        max_epochs: int = 100,
-        weight_decay: float = 1e-4,
-        validation_fraction: float = 0.2,
-        random_state: Any = None,
-    ) -> None:
-        self.n_hidden = n_hidden
-        self.attention = attention
-        self.learning_rate = learning_rate
-        self.max_epochs = max_epochs
-        self.weight_decay = weight_decay
-        self.validation_fraction = validation_fraction
-        self.random_state = random_state
+    n_hidden: int = 100
+    _: KW_ONLY
+    attention: int = 64
+    learning_rate: tuple[float, ...] = (1e-4, 3e-4, 1e-3, 3e-3)
+    max_epochs: int = 100
+    weight_decay: float = 1e-4
+    validation_fraction: float = 0.2
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit to labeled sets."""
