@@ -27,10 +27,10 @@ class Bar:
 
 # 14,593 sets, 100 hidden units, float32, warm kernels, unless a line says otherwise.
 BARS = {
-    "epoch-xor-hard": Bar("epoch", "one epoch, XOR*, one set a step ÷ the forward product alone", 1.4),
-    "epoch-soft": Bar("epoch", "one epoch, XOR soft and OR soft, one set a step ÷ the forward product alone", 2.2),
-    "torch-1": Bar("peers", "sets per second ÷ torch with autograd at one set a step", 45, at_most=False),
-    "torch-64": Bar("peers", "sets per second ÷ torch with autograd at 64 sets a step", 6, at_most=False),
+    "epoch-xor-hard": Bar("epoch", "one epoch, XOR*, one set per step ÷ the forward product alone", 1.4),
+    "epoch-soft": Bar("epoch", "one epoch, XOR soft and OR soft, one set per step ÷ the forward product alone", 2.2),
+    "torch-1": Bar("peers", "sets per second ÷ torch with autograd at one set per step", 45, at_most=False),
+    "torch-64": Bar("peers", "sets per second ÷ torch with autograd at 64 sets per step", 6, at_most=False),
     "predict": Bar("predict", "predict_proba ÷ the forward product alone", 1.2),
     "hybrid": Bar("hybrid", "hybrid XOR epoch ÷ discriminative epoch", 15),
     "memory": Bar("memory", "growth of peak memory in a second fit, beyond four times the parameters", 64, unit=MIB),
@@ -49,6 +49,6 @@ BARS = {
     "kernel-cdist": Bar("kernels", "miGraph kernel of Musk2: one cdist a pair of sets ÷ ours", 10, at_most=False),
     "gpu-elephant": Bar("gpu", "a step of 1,200 models, Elephant, XOR*, on one H200", 0.17, unit="ms"),
     "gpu-musk2": Bar("gpu", "a step of 1,200 models, Musk2, XOR*, on one H200", 1.0, unit="ms"),
-    "gpu-large": Bar("gpu", "an epoch of 16,808 mail-like sets, 256 a step, GPU ÷ CPU engine", 0.1),
+    "gpu-large": Bar("gpu", "an epoch of 16,808 mail-like sets, 256 per step, GPU ÷ CPU engine", 0.1),
     "kernel-memory": Bar("kernels", "kernel of 3,000 mail-like sets, growth of memory beyond the input", 256, unit=MIB),
 }

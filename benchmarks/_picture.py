@@ -8,7 +8,7 @@ from typing import Any
 
 from _bars import BARS
 
-# From the palette of Okabe and Ito, which colour-blind readers can tell apart; missed bars are hatched or crossed too.
+# From the palette of Okabe and Ito, which color-blind readers can tell apart; missed bars are hatched or crossed too.
 MET, MISSED, OURS, OTHERS, LIMIT = "#0072B2", "#E69F00", "#56B4E9", "#999999", "#000000"
 WORDS = {
     "x": "ratio, measured in one run",
@@ -66,10 +66,10 @@ def _panel(ax: Any, rows: Sequence[Any]) -> None:
         ax.set_xlim(min(0, *reach), max(1e-9, *reach) * 1.6)
     for i, row in enumerate(rows):
         if is_log:  # lengths mean nothing there: points
-            ax.plot(row.value, i, marker="X" if row.met is False else "o", markersize=9, color=_colour(row))
+            ax.plot(row.value, i, marker="X" if row.met is False else "o", markersize=9, color=_color(row))
         else:
             hatch = "//" if row.met is False else None
-            ax.barh(i, row.value, color=_colour(row), hatch=hatch, edgecolor="white", height=0.7)
+            ax.barh(i, row.value, color=_color(row), hatch=hatch, edgecolor="white", height=0.7)
         ax.plot([row.low, row.high], [i, i], color=LIMIT, linewidth=1.2)
         edge = max(row.high, BARS[row.bar].limit if row.bar else 0)
         ax.text(edge * 1.15 if is_log else edge + 0.015 * max(reach), i, _label(row), va="center")
@@ -86,7 +86,7 @@ def _names(rows: Sequence[Any]) -> list[str]:
     return [f"{row.what}, threads: {row.threads}" if names.count(row.what) > 1 else row.what for row in rows]
 
 
-def _colour(row: Any) -> str:
+def _color(row: Any) -> str:
     """Blue keeps its bar, orange does not; without one, light blue is ours and grey somebody else's or a ratio."""
     if row.met is not None:
         return MET if row.met else MISSED

@@ -83,12 +83,12 @@ class XorStar(torch.nn.Module):
 
 
 def autograd_epoch(model: XorStar, batches: list[Batch], rate: float) -> None:
-    """Make one pass with autograd and torch's own optimiser, with sparse gradients for W."""
-    optimiser = torch.optim.SGD(model.parameters(), lr=rate)
+    """Make one pass with autograd and torch's own optimizer, with sparse gradients for W."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate)
     for batch in batches:
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         F.cross_entropy(model(batch), batch.y).backward()
-        optimiser.step()
+        optimizer.step()
 
 
 @torch.no_grad()

@@ -1,4 +1,4 @@
-"""How long is one epoch at one set a step, beside the forward product that no epoch can do without?
+"""How long is one epoch at one set per step, beside the forward product that no epoch can do without?
 
 The public ``fit`` with its default rates, on one thread and on all; the cost of one epoch is the difference of two
 fits. The floor is scipy's CSR matrix of all vectors times a dense (n_features, n_hidden) matrix, which runs on one.

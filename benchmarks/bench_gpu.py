@@ -1,7 +1,7 @@
 """How fast is the GPU engine, and how near to what the device can do?
 
 Many small models: 1,200 ClassSetRBMs (50 folds x 24 settings, 100 hidden units) trained side by side on Elephant and on
-Musk2 (sets of the same shape where the data folder is not there), one set a step, float32; the time of a step is that
+Musk2 (sets of the same shape where the data folder is not there), one set per step, float32; the time of a step is that
 of an epoch, by the engine's own call with everything it copies, divided by its steps. One large model: an epoch over
 mail-like sets in mini-batches of 256, beside the CPU engine on the same machine; and with the sets copied in eight
 pieces, as where they do not fit the device. Fewer models and fewer sets, beside the CPU engine: where does the device
@@ -26,7 +26,7 @@ from setrbm import Bags, draws
 from setrbm.datasets import make_mail_like
 from setrbm.datasets.benchmarks import load_benchmark
 from setrbm.engines import get_engine
-from setrbm.engines.protocol import LabelledSets, Model, Spec
+from setrbm.engines.protocol import LabeledSets, Model, Spec
 from setrbm.scaling import Scaling
 from setrbm.training import initial_params
 
@@ -46,7 +46,7 @@ VARIANTS = {
 }
 
 
-def sets_of(name: str) -> LabelledSets:
+def sets_of(name: str) -> LabeledSets:
     """Return a benchmark, scaled, in float32; where it is not here, sets of its shape."""
     try:
         bags, y = load_benchmark(name)
@@ -57,10 +57,10 @@ def sets_of(name: str) -> LabelledSets:
         bags = Bags(rng.random((sizes.sum(), n_features)), np.concatenate([[0], np.cumsum(sizes)]))
         y = np.arange(n_sets) % 2
     bags = Bags(bags.X.astype(np.float32), bags.offsets)
-    return LabelledSets(Scaling.fit(bags).apply(bags), np.asarray(y), np.ones(len(y)))
+    return LabeledSets(Scaling.fit(bags).apply(bags), np.asarray(y), np.ones(len(y)))
 
 
-def models_on(sets: LabelledSets, n_models: int) -> tuple[list[Model], list[np.ndarray]]:
+def models_on(sets: LabeledSets, n_models: int) -> tuple[list[Model], list[np.ndarray]]:
     """Return models and, for each, the sets it learns from: those of its fold."""
     rng = np.random.default_rng(0)
     n_sets, n_features = sets.bags.shape
@@ -73,10 +73,10 @@ def models_on(sets: LabelledSets, n_models: int) -> tuple[list[Model], list[np.n
     return [model(m) for m in range(n_models)], [folds[m % N_FOLDS] for m in range(n_models)]
 
 
-def epochs(engine: object, spec: Spec, sets: LabelledSets, n_models: int, most: int) -> Callable[[], np.ndarray]:
+def epochs(engine: object, spec: Spec, sets: LabeledSets, n_models: int, most: int) -> Callable[[], np.ndarray]:
     """Return what trains all models for one more epoch, at most so many times; the orders are made beforehand."""
     models, folds = models_on(sets, n_models)
-    stores = [engine.place(LabelledSets(sets.bags, sets.y, sets.weight), spec) for _ in range(N_FOLDS)]
+    stores = [engine.place(LabeledSets(sets.bags, sets.y, sets.weight), spec) for _ in range(N_FOLDS)]
     placed = [stores[m % N_FOLDS] for m in range(n_models)]
     session = engine.begin(spec, models, cores())
     made = [[draws.order(seed, epoch, folds[seed]) for seed in range(min(N_FOLDS, n_models))] for epoch in range(most)]
@@ -89,7 +89,7 @@ def epochs(engine: object, spec: Spec, sets: LabelledSets, n_models: int, most: 
     return run
 
 
-def agree(spec: Spec, sets: LabelledSets, name: str) -> None:
+def agree(spec: Spec, sets: LabeledSets, name: str) -> None:
     losses = [epochs(get_engine(engine), spec, sets, N_FOLDS, 1)() for engine in ("gpu", "cpu")]
     difference = float(np.abs(losses[0] / losses[1] - 1.0).max())
     # A rounding can turn over one of the millions of draws of a hybrid, and with it one reconstruction.
@@ -138,18 +138,18 @@ def fewer_models(bench: Benchmark) -> None:
         )
 
 
-def mail_like(n_sets: int) -> LabelledSets:
+def mail_like(n_sets: int) -> LabeledSets:
     whole, n_vectors, n_classes = LARGE
     bags, y = make_mail_like(n_sets, round(n_vectors * n_sets / whole), n_classes, random_state=0)
-    return LabelledSets(bags, np.unique(y, return_inverse=True)[1], np.ones(len(y)))
+    return LabeledSets(bags, np.unique(y, return_inverse=True)[1], np.ones(len(y)))
 
 
-def sizes_of(sets: LabelledSets) -> str:
+def sizes_of(sets: LabeledSets) -> str:
     bags = sets.bags
-    return f"mail-like: {len(bags):,} sets, {bags.n_vectors:,} vectors, {bags.X.nnz:,} entries; {BATCH} sets a step"
+    return f"mail-like: {len(bags):,} sets, {bags.n_vectors:,} vectors, {bags.X.nnz:,} entries; {BATCH} sets per step"
 
 
-def large_epochs(name: str, pooling: str, sets: LabelledSets, placed: object = None) -> Callable[[], np.ndarray]:
+def large_epochs(name: str, pooling: str, sets: LabeledSets, placed: object = None) -> Callable[[], np.ndarray]:
     """Return what trains one large model for one more epoch."""
     spec = Spec("xor", pooling, batch_size=BATCH, dtype="float32")
     start = initial_params(sets.bags.shape[1], N_HIDDEN, LARGE[2], 0.1, 3, np.float32)

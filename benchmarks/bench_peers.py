@@ -62,7 +62,7 @@ except ImportError:
 
 
 def ours(batch_size: int, max_epochs: int, threads: int = 1) -> ClassSetRBM:
-    """XOR* without weight decay, which torch's sparse optimiser does not have."""
+    """XOR* without weight decay, which torch's sparse optimizer does not have."""
     return ClassSetRBM(
         N_HIDDEN, learning_rate=RATE, weight_decay=0.0, batch_size=batch_size, max_epochs=max_epochs, scale=None,
         early_stopping=False, n_jobs=threads, random_state=0,
@@ -108,7 +108,7 @@ def torch_contenders(bags: Bags, y: np.ndarray, threads_to_try: Sequence[int]) -
 
 
 def sets_a_step(size: int) -> str:
-    return "1 set a step" if size == 1 else f"{size} sets a step"
+    return "1 set per step" if size == 1 else f"{size} sets per step"
 
 
 def on_threads(threads: int, job: Callable[[], object]) -> Contender:
@@ -149,7 +149,7 @@ def add_torch(bench: Benchmark, bags: Bags, y: np.ndarray) -> None:
         contenders[name], n_sets[name], threads[name] = job, few, n_threads
     seconds = interleave(contenders, bench.rounds)
     speed = {name: n_sets[name] / values for name, values in seconds.items()}
-    shape = f"{bags.n_vectors / len(bags):.1f} vectors a set, {bags.shape[1]:,} features, {N_HIDDEN} units, float32"
+    shape = f"{bags.n_vectors / len(bags):.1f} vectors per set, {bags.shape[1]:,} features, {N_HIDDEN} units, float32"
     if torch is not None:
         add_ratios(bench, speed, shape)
     for name, values in speed.items():
@@ -266,23 +266,23 @@ def add_pairs(bench: Benchmark, contenders: dict[str, Contender], sizes: str) ->
 
 
 def torchmil_epoch(bags: Bags, y: np.ndarray) -> Callable[[], object]:
-    """Return one pass of a gated-attention network, one set a step, with Adam and a hidden layer as large as ours."""
+    """Return one pass of a gated-attention network, one set per step, with Adam and a hidden layer as large as ours."""
     from torchmil.models import ABMIL
 
     torch.manual_seed(0)
     layer = torch.nn.Sequential(torch.nn.Linear(bags.shape[1], N_HIDDEN), torch.nn.ReLU())
     model = ABMIL(in_shape=(bags.shape[1],), att_dim=64, gated=True, feat_ext=layer)
-    optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     sets = [torch.tensor(bags[i]).unsqueeze(0) for i in range(len(bags))]
     targets = torch.tensor(y, dtype=torch.float32).unsqueeze(1)
 
     def epoch() -> float:
         total = 0.0
         for i in torch.randperm(len(sets)).tolist():
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss = model.criterion(model(sets[i]), targets[i])
             loss.backward()
-            optimiser.step()
+            optimizer.step()
             total += loss.item()
         return total / len(sets)
 
@@ -303,10 +303,10 @@ def add_torchmil(bench: Benchmark) -> None:
     check_torchmil(epoch)
     epochs = QUICK_SMALL_EPOCHS if bench.quick else SMALL_EPOCHS
     contenders = {
-        "setrbm XOR* on Musk1, 1 set a step": lambda: (
+        "setrbm XOR* on Musk1, 1 set per step": lambda: (
             epoch_seconds(lambda n: ours(1, n).fit(bags, y), *epochs) / len(bags)
         ),
-        "torchmil ABMIL (gated) on Musk1, 1 set a step": lambda: on_threads(1, epoch)() / len(bags),
+        "torchmil ABMIL (gated) on Musk1, 1 set per step": lambda: on_threads(1, epoch)() / len(bags),
     }
     add_pairs(bench, contenders, f"Musk1: 92 dense sets, 476 vectors, 166 features, {N_HIDDEN} units, float32")
 

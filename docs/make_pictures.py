@@ -19,7 +19,7 @@ from setrbm.pooling import set_pool
 
 IMAGES = Path(__file__).parent / "images"
 
-# The palette of Okabe and Ito, which colour-blind readers can tell apart.
+# The palette of Okabe and Ito, which color-blind readers can tell apart.
 BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (
     "#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7",
 )  # fmt: skip
@@ -114,7 +114,7 @@ def how_many(rng, positive):
 
 
 def draw_sets(task, n_sets, rng):
-    """Return labelled sets of a task, half of them positive."""
+    """Return labeled sets of a task, half of them positive."""
     y = np.arange(n_sets) % 2
     return Bags.from_list([task(rng, label == 1) for label in y]), y
 
@@ -173,7 +173,7 @@ def draw_explanation():
     test, y_test = digit_sets(450, "test", seed=1)
     model = ClassSetRBMCV(n_hidden=50, random_state=0).fit(train, y_train)
     print(f"digits: accuracy {model.score(test, y_test):.3f} on {len(test)} sets, chosen {model.best_params_}")
-    # The first test set of seven digits that holds a seven and is recognised.
+    # The first test set of seven digits that holds a seven and is recognized.
     k = next(k for k in range(len(test)) if test.sizes[k] == 7 and y_test[k] == "seven" == model.predict(test[[k]])[0])
     why = model.explain(test[[k]])
     seven = int(np.flatnonzero(model.classes_ == "seven")[0])
@@ -216,8 +216,8 @@ def draw_pools():
     copies_axes, strength_axes = figure.subplots(1, 2)
     copies, strengths = np.arange(1, 21), np.linspace(-6, 6, 121)
     for variant in VARIANTS:
-        colour, marker = LOOK[variant]
-        style = {"color": colour, "marker": marker, "ms": 5, "lw": 2, "label": ", ".join(variant)}
+        color, marker = LOOK[variant]
+        style = {"color": color, "marker": marker, "ms": 5, "lw": 2, "label": ", ".join(variant)}
         pools = [set_pool(np.full((n, 1), 1.0), np.array([0, n]), *variant)[0].item() for n in copies]
         copies_axes.plot(copies, pools, markevery=4, **style)
         pools = [set_pool(np.array([[0.0], [a]]), np.array([0, 2]), *variant)[0].item() for a in strengths]
@@ -241,9 +241,9 @@ def draw_variants(n_seeds=5):
             mean, spread = scores.mean(axis=0), scores.std(axis=0, ddof=1)
             print(f"{title:26} {variant[0]:4} {variant[1]:5} {mean[0]:6.1f} +- {spread[0]:4.1f}   "
                   f"every vector four times {mean[1]:6.1f} +- {spread[1]:4.1f}", flush=True)  # fmt: skip
-            colour, marker = LOOK[variant]
-            axes.plot(scores[:, 1], np.full(n_seeds, row + 0.17), marker, mec=colour, mfc="none", ms=6, clip_on=False)
-            axes.plot(scores[:, 0], np.full(n_seeds, row - 0.17), marker, mec=colour, mfc=colour, ms=6, clip_on=False)
+            color, marker = LOOK[variant]
+            axes.plot(scores[:, 1], np.full(n_seeds, row + 0.17), marker, mec=color, mfc="none", ms=6, clip_on=False)
+            axes.plot(scores[:, 0], np.full(n_seeds, row - 0.17), marker, mec=color, mfc=color, ms=6, clip_on=False)
         axes.axvline(50, color=GREY, lw=0.8, ls=":")
         axes.set_title(title, fontsize=10)
         axes.set(xlim=(42, 101), xticks=[50, 75, 100], xlabel="accuracy (%)")

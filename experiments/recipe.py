@@ -28,7 +28,7 @@ from sklearn.preprocessing import StandardScaler
 
 from setrbm import Bags, draws
 from setrbm.datasets import load_benchmark
-from setrbm.engines.protocol import LabelledSets, Model, Spec
+from setrbm.engines.protocol import LabeledSets, Model, Spec
 from setrbm.evaluation.splits import repeated_folds
 from setrbm.reproduction.paper import DATASETS
 from setrbm.scaling import Scaling
@@ -128,7 +128,7 @@ def collect(family: Family, bags: Bags, y: np.ndarray) -> np.ndarray:
     engine, spec = get_engine("gpu"), Spec(family.constraint, family.pooling, dtype="float32")
     models, placed, learned_from, watched = [], [], [], []
     for i, part in enumerate(splits(y)):
-        sets = engine.place(LabelledSets(scaled(bags, part.train, family.scale), y, np.ones(len(y))), spec)
+        sets = engine.place(LabeledSets(scaled(bags, part.train, family.scale), y, np.ones(len(y))), spec)
         for member in family.members:
             own = part.train if member >= PARTS else np.setdiff1d(part.train, part.parts[member])
             seed = 100 * i + member

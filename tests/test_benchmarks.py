@@ -33,7 +33,7 @@ BARS_OF = {
 
 @pytest.fixture
 def load(monkeypatch):
-    """Import a file of the benchmarks by its name, as its neighbours do."""
+    """Import a file of the benchmarks by its name, as its neighbors do."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     return importlib.import_module
 
@@ -161,7 +161,7 @@ def test_an_epoch_of_torch_gives_our_parameters(load, peers, monkeypatch):
     peers.check_torch(bags, y)
     ours = peers.ours
     monkeypatch.setattr(peers, "ours", lambda *sizes: ours(*sizes).set_params(learning_rate=1.01 * peers.RATE))
-    with pytest.raises(ValueError, match="torch with autograd, 1 set a step must agree"):
+    with pytest.raises(ValueError, match="torch with autograd, 1 set per step must agree"):
         peers.check_torch(bags, y)
 
 
@@ -188,7 +188,7 @@ def test_a_quick_run_against_the_peers_that_are_installed(load, peers, monkeypat
     monkeypatch.setattr(load("_harness"), "QUICK_ROUNDS", 1)
     peers.main(["--quick", "--results", str(tmp_path)])
     rows = load("_harness").read_rows(tmp_path / "peers.csv")
-    assert {"setrbm XOR*, 1 set a step", "sklearn SGDClassifier on summed sets"} <= {row.what for row in rows}
+    assert {"setrbm XOR*, 1 set per step", "sklearn SGDClassifier on summed sets"} <= {row.what for row in rows}
     if peers.torch is not None:
         assert {"torch-1", "torch-64"} <= {row.bar for row in rows}
 

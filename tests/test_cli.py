@@ -38,7 +38,7 @@ def answer(*arguments):
     return json.loads(result.stdout)
 
 
-def sets(seed=0, labels=("no", "yes"), names=("size", "shape", "colour")):
+def sets(seed=0, labels=("no", "yes"), names=("size", "shape", "color")):
     """Return 20 sets; those of the second class hold one vector that is large in its first feature."""
     rng = np.random.default_rng(seed)
     sizes = rng.integers(2, 5, size=20)
@@ -441,7 +441,7 @@ def test_the_deciding_vector_is_marked_and_the_first_sets_are_shown_by_default(w
     assert shown.count("Set set") == shown.count("decided") == 5
     assert "use --vectors or --json to see them" in shown
     assert "Top features: " in shown
-    assert any(name in shown for name in ("size", "shape", "colour"))
+    assert any(name in shown for name in ("size", "shape", "color"))
 
 
 def test_another_class_can_be_explained(work):

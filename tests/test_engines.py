@@ -16,7 +16,7 @@ from setrbm import Bags, draws
 from setrbm.engines import get_engine
 from setrbm.engines.cpu import compiling, memory, random_numbers, scalar_math, teams
 from setrbm.engines.cpu.session import MIN_WORK_PER_THREAD
-from setrbm.engines.protocol import LabelledSets, Model, Spec
+from setrbm.engines.protocol import LabeledSets, Model, Spec
 
 N_SETS, N_FEATURES, N_HIDDEN, N_CLASSES = 12, 7, 5, 3
 GENERATIVE = {
@@ -35,7 +35,7 @@ def make_sets(seed, is_sparse=False, dtype=np.float64, first=0):
     X = rng.random((sizes.sum(), N_FEATURES)) * (rng.random((sizes.sum(), N_FEATURES)) < 0.6)
     X = X.astype(dtype)
     bags = Bags(sparse.csr_array(X) if is_sparse else X, np.concatenate([[0], np.cumsum(sizes)]))
-    return LabelledSets(bags, rng.integers(0, N_CLASSES, N_SETS), rng.random(N_SETS) + 0.5, first)
+    return LabeledSets(bags, rng.integers(0, N_CLASSES, N_SETS), rng.random(N_SETS) + 0.5, first)
 
 
 def make_models(seed):
@@ -114,8 +114,8 @@ def test_training_does_not_depend_on_how_a_stream_is_cut_into_shards(engine, obj
     whole, spec = make_sets(4), Spec("or", "soft", **GENERATIVE[objective])
     cut = 5
     shards = [
-        LabelledSets(whole.bags[:cut], whole.y[:cut], whole.weight[:cut], 0),
-        LabelledSets(whole.bags[cut:], whole.y[cut:], whole.weight[cut:], cut),
+        LabeledSets(whole.bags[:cut], whole.y[:cut], whole.weight[:cut], 0),
+        LabeledSets(whole.bags[cut:], whole.y[cut:], whole.weight[cut:], cut),
     ]
     engine = get_engine(engine)
     models = make_models(1)[:1]
@@ -174,7 +174,7 @@ def test_activations_of_ten_thousand_give_no_nan_and_no_overflow(constraint, poo
     X = np.tile(np.array([[1.0, 0.0], [0.0, 1.0]], dtype=dtype), (size, 1))[:size]
     spec = Spec(constraint, pooling, generative=True, dtype=np.dtype(dtype).name)
     engine = get_engine(engine)
-    sets = LabelledSets(Bags(X, [0, size]), np.array([1]), np.ones(1))
+    sets = LabeledSets(Bags(X, [0, size]), np.array([1]), np.ones(1))
     session = engine.begin(spec, [Model(params, 0, 1e-3, 1e-6)], 1)
     placed = [engine.place(sets, spec)]
     assert np.isfinite(session.run(placed, [np.zeros(1, dtype=int)], 0)).all()
@@ -268,7 +268,7 @@ def wide_sets(seed):
     X = sparse.random_array((sizes.sum(), 1200), density=0.02, rng=rng, format="csr")
     X.data[:] = 1.0
     offsets = np.concatenate([[0], np.cumsum(sizes)])
-    return LabelledSets(Bags(X, offsets), rng.integers(0, N_CLASSES, N_SETS), np.ones(N_SETS))
+    return LabeledSets(Bags(X, offsets), rng.integers(0, N_CLASSES, N_SETS), np.ones(N_SETS))
 
 
 @pytest.mark.parametrize("batch_size", [1, 5])
@@ -357,7 +357,7 @@ def test_cpu_equals_reference_at_a_realistic_size(is_sparse, generative, dtype):
     # Two equal vectors in a set give ties and repeated columns.
     X[1] = X[0]
     bags = Bags(sparse.csr_array(X) if is_sparse else X, np.concatenate([[0], np.cumsum(sizes)]))
-    sets = LabelledSets(bags, rng.integers(0, N_CLASSES, N_SETS), np.ones(N_SETS))
+    sets = LabeledSets(bags, rng.integers(0, N_CLASSES, N_SETS), np.ones(N_SETS))
     # Weight decay is strong enough for the scale of W to be folded in.
     models = [Model(random_params(rng, 600, 110, N_CLASSES, 0.1), 5, 0.5, 0.001, 0.5)]
     results = []
@@ -394,7 +394,7 @@ def test_a_single_model_is_bit_identical_for_any_number_of_threads(is_sparse, dt
     n_sets, n_hidden = 120, 140
     X = (rng.random((4 * n_sets, 90)) * (rng.random((4 * n_sets, 90)) < 0.5)).astype(dtype)
     bags = Bags(sparse.csr_array(X) if is_sparse else X, np.arange(n_sets + 1) * 4)
-    sets = LabelledSets(bags, rng.integers(0, N_CLASSES, n_sets), rng.random(n_sets) + 0.5)
+    sets = LabeledSets(bags, rng.integers(0, N_CLASSES, n_sets), rng.random(n_sets) + 0.5)
     # Weight decay is strong enough for the scale of W to be folded in.
     model = Model(random_params(rng, 90, n_hidden, N_CLASSES, 0.3), 5, 0.5, 0.0, 0.2)
     engine, spec = get_engine("cpu"), Spec(dtype=dtype, **settings)
@@ -443,7 +443,7 @@ def test_persistent_chains_refuse_sets_of_different_sizes(constraint):
     session = engine.begin(spec, make_models(0)[:1], 1)
     sets = make_sets(0)
     session.run([engine.place(sets, spec)], [np.arange(N_SETS)], 0)
-    other = LabelledSets(make_sets(1).bags, sets.y, sets.weight)
+    other = LabeledSets(make_sets(1).bags, sets.y, sets.weight)
     with pytest.raises(ValueError, match="every pass must use the same sets. Got sets of different sizes"):
         session.run([engine.place(other, spec)], [np.arange(N_SETS)], 1)
 

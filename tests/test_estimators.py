@@ -17,7 +17,7 @@ from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV, draws
 from setrbm.datasets import load_musk1
 from setrbm.energy import free_energy, log_posterior
 from setrbm.engines import get_engine
-from setrbm.engines.protocol import LabelledSets
+from setrbm.engines.protocol import LabeledSets
 from setrbm.estimators import choosing
 from setrbm.estimators.settings import Settings
 from setrbm.shards import write_shards
@@ -813,7 +813,7 @@ def test_several_fits_are_averaged():
     chosen = Settings.of(model, **model.best_params_)
     assert chosen == model.settings_
     scaled = model._scaled(bags)
-    sets = LabelledSets(scaled, np.searchsorted(model.classes_, y), np.ones(len(y)))
+    sets = LabeledSets(scaled, np.searchsorted(model.classes_, y), np.ones(len(y)))
     seeds = [model.seed_, *draws.further_seeds(model.seed_, 2)]
     starts = [chosen.start([scaled], bags.shape[1], 2, seed, scaled.dtype) for seed in seeds]
     fits = [Trainee(chosen.model(start, seed), InMemory.of(sets)) for start, seed in zip(starts, seeds, strict=True)]

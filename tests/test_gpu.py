@@ -34,7 +34,7 @@ from setrbm.engines import get_engine  # noqa: E402
 from setrbm.engines.gpu import device, graphs, limits, many, packed, torch_draws  # noqa: E402
 from setrbm.engines.gpu import engine as gpu  # noqa: E402
 from setrbm.engines.gpu import sparse as sparse_models  # noqa: E402
-from setrbm.engines.protocol import DeviceMemoryWarning, LabelledSets, Model, Spec  # noqa: E402
+from setrbm.engines.protocol import DeviceMemoryWarning, LabeledSets, Model, Spec  # noqa: E402
 from setrbm.estimators.choosing import fit_side_by_side  # noqa: E402
 from setrbm.training import initial_params  # noqa: E402
 from test_engines import GENERATIVE, N_FEATURES, N_HIDDEN, N_SETS, make_models, make_sets  # noqa: E402
@@ -157,7 +157,7 @@ def test_larger_problems_equal_the_cpu_engine(is_sparse, monkeypatch):
     sizes = np.concatenate([[40, 3, 17, 16, 1, 33], np.full(20, 2)])
     X = (rng.random((sizes.sum(), 70)) < 0.4).astype(float)
     bags = Bags(sparse.csr_array(X) if is_sparse else X, np.concatenate([[0], np.cumsum(sizes)]))
-    sets = LabelledSets(bags, np.arange(26) % 5, np.ones(26))
+    sets = LabeledSets(bags, np.arange(26) % 5, np.ones(26))
     spec = Spec("xor", "hard", batch_size=20 if is_sparse else 1)
     params = initial_params(70, 20, 5, 0.3, 3, np.float64)
     params.W[3] = 0.0
@@ -448,7 +448,7 @@ def test_buffers_kept_between_epochs_match_the_current_sets(spec):
         sizes = rng.integers(1, largest + 1, n)
         X = (rng.random((sizes.sum(), 5)) < 0.5).astype(float)
         bags = Bags(X, np.concatenate([[0], np.cumsum(sizes)]))
-        shards.append(LabelledSets(bags, rng.integers(0, 2, n), rng.random(n) + 0.1, first))
+        shards.append(LabeledSets(bags, rng.integers(0, 2, n), rng.random(n) + 0.1, first))
         first += n
     models = [Model(initial_params(5, 4, 2, 0.3, m % 3, np.float64), m % 3, 0.1, 0.05, 0.01) for m in range(4)]
 

@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 from brute import finite_differences, random_params
 from setrbm import Bags, ClassRBM, load, max_out
 from setrbm.engines import get_engine
-from setrbm.engines.protocol import LabelledSets, Model, Spec
+from setrbm.engines.protocol import LabeledSets, Model, Spec
 from setrbm.estimators import MaxOutClassifier, MaxOutClassifierCV
 
 UNITS = ["rbm", "mlp", "logit"]
@@ -70,7 +70,7 @@ def test_cpu_equals_reference_over_whole_training_runs(unit, is_sparse, batch_si
     bags, y, weight = problem()
     if is_sparse:
         bags = Bags(sparse.csr_array(bags.X), bags.offsets)
-    sets, model = LabelledSets(bags, y, weight), Model(params_of(unit, n_hidden=70), 5, 0.1, 0.0, 0.01)
+    sets, model = LabeledSets(bags, y, weight), Model(params_of(unit, n_hidden=70), 5, 0.1, 0.0, 0.01)
     spec, results = Spec(unit=unit, batch_size=batch_size), []
     for name in ("reference", "cpu"):
         engine = get_engine(name)
@@ -89,7 +89,7 @@ def test_the_first_of_equal_vectors_judges(unit, engine):
     params = params_of(unit)
     params.W[:] = 0.0
     X = rng.random((3, 5))
-    sets = LabelledSets(Bags(X, [0, 3]), np.array([1]), np.ones(1))
+    sets = LabeledSets(Bags(X, [0, 3]), np.array([1]), np.ones(1))
     engine, spec = get_engine(engine), Spec(unit=unit)
     session = engine.begin(spec, [Model(params, 0, 0.1)], 1)
     session.run([engine.place(sets, spec)], [np.zeros(1, dtype=int)], 0)

@@ -6,7 +6,7 @@ import pytest
 
 from setrbm import Bags, draws
 from setrbm.engines import get_engine
-from setrbm.engines.protocol import LabelledSets, Model, Spec
+from setrbm.engines.protocol import LabeledSets, Model, Spec
 from setrbm.training import (
     InMemory,
     Monitor,
@@ -29,7 +29,7 @@ def problem(n_sets=20, seed=0):
     y = np.arange(n_sets) % 2
     X = rng.random((2 * n_sets, 3))
     X[::2, 0] = y
-    return LabelledSets(Bags(X, np.arange(n_sets + 1) * 2), y, np.ones(n_sets))
+    return LabeledSets(Bags(X, np.arange(n_sets + 1) * 2), y, np.ones(n_sets))
 
 
 def models(*rates):
@@ -332,7 +332,7 @@ def test_losses_and_scores_of_a_stream_are_weighted_by_its_sets():
     weight = np.random.default_rng(1).random(20) + np.arange(20)
     whole = replace(whole, weight=weight)
     spans = [slice(0, 4), slice(4, 20)]
-    shards = [LabelledSets(whole.bags[s], whole.y[s], weight[s], s.start) for s in spans]
+    shards = [LabeledSets(whole.bags[s], whole.y[s], weight[s], s.start) for s in spans]
     source = Streamed(lambda: iter(shards), np.dtype(float), 0.4, seed=3)
     held_out = np.concatenate([part.held_out + part.sets.first for part in source])
     learned = np.concatenate([part.training + part.sets.first for part in source])

@@ -74,7 +74,7 @@ def evaluate(
     jobs: JobsOption = None,
     engine: EngineOption = "auto",
 ) -> None:
-    """Measure accuracy on labelled sets: of a fitted model, or by cross-validation.
+    """Measure accuracy on labeled sets: of a fitted model, or by cross-validation.
 
     With --model, the fitted model is scored on DATA, which it should not have been trained on. Without it, DATA are
     cross-validated: whole sets are split into stratified folds, and each fold is predicted by a model that chose its

@@ -52,7 +52,7 @@ def fit(
     jobs: JobsOption = None,
     engine: EngineOption = "auto",
 ) -> None:
-    """Fit a model to a file of labelled sets.
+    """Fit a model to a file of labeled sets.
 
     Learning rates and initial scales that are not given are chosen: they are tried side by side, judged on held-out
     sets, and the best are refitted on all sets five times; the five fits are averaged.

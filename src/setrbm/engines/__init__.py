@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from setrbm.engines.gpu import limits
-from setrbm.engines.protocol import Engine, LabelledSets, Model, Spec
+from setrbm.engines.protocol import Engine, LabeledSets, Model, Spec
 
 # Imported on first use: loading numba takes longer than predicting with a model.
 _MODULES = {"reference": "setrbm.engines.reference", "cpu": "setrbm.engines.cpu", "gpu": "setrbm.engines.gpu.engine"}
@@ -28,6 +28,6 @@ def get_engine(name: str) -> Engine:
     return engine
 
 
-def suited_engine(name: str, spec: Spec, models: Sequence[Model], sets: Sequence[LabelledSets]) -> Engine:
+def suited_engine(name: str, spec: Spec, models: Sequence[Model], sets: Sequence[LabeledSets]) -> Engine:
     """Return the engine by name; ``"auto"`` is the GPU engine where a GPU is available and faster for this training."""
     return get_engine("gpu" if name == "auto" and limits.is_faster(spec, models, sets) else name)

@@ -50,7 +50,7 @@ class Model:
 
 
 @dataclass(frozen=True)
-class LabelledSets:
+class LabeledSets:
     """Sets with class codes and weights; ``first`` is the index of the first set in the whole stream."""
 
     bags: Bags
@@ -95,7 +95,7 @@ class Engine(Protocol):
     name: str
     copies_ahead: bool
 
-    def place(self, sets: LabelledSets, spec: Spec) -> Any:
+    def place(self, sets: LabeledSets, spec: Spec) -> Any:
         """Convert the sets once to the form the engine works on."""
 
     def begin(self, spec: Spec, models: Sequence[Model], n_jobs: int) -> Session:

@@ -12,7 +12,7 @@ from setrbm.bags import Bags
 from setrbm.draws import ChainDraws
 from setrbm.energy import Params, activations, free_energy_of_pool, loss_and_gradient
 from setrbm.engines.protocol import (
-    LabelledSets,
+    LabeledSets,
     Model,
     Session,
     Spec,
@@ -35,11 +35,11 @@ class ReferenceSession:
         self.remembered: list[Params | None] = [None] * len(models)
         self.chains: dict[tuple[int, int], HiddenState] = {}
 
-    def run(self, placed: Sequence[LabelledSets], orders: Sequence[Integers], epoch: int) -> Floats:
+    def run(self, placed: Sequence[LabeledSets], orders: Sequence[Integers], epoch: int) -> Floats:
         """Train each model on its sets in its order."""
         return np.array([self._run_one(m, placed[m], orders[m], epoch) for m in range(len(self.models))])
 
-    def _run_one(self, m: int, sets: LabelledSets, order: Integers, epoch: int) -> float:
+    def _run_one(self, m: int, sets: LabeledSets, order: Integers, epoch: int) -> float:
         loss = np.empty(len(order))
         size = self.spec.batch_size
         for start in range(0, len(order), size):
@@ -48,7 +48,7 @@ class ReferenceSession:
         in_bounds = within_bounds(*self.current[m].arrays())
         return weighted_means(loss, loss, sets.weight[order])[0] if in_bounds else np.inf
 
-    def _step(self, m: int, sets: LabelledSets, batch: Integers, epoch: int) -> list[float]:
+    def _step(self, m: int, sets: LabeledSets, batch: Integers, epoch: int) -> list[float]:
         """Take one gradient step on a batch."""
         model, params = self.models[m], self.current[m]
         step, losses = params.zeros(), []
@@ -65,7 +65,7 @@ class ReferenceSession:
         params.add(-1.0, step)
         return losses
 
-    def _discriminative(self, sets: LabelledSets, t: int, params: Params) -> tuple[float, Params]:
+    def _discriminative(self, sets: LabeledSets, t: int, params: Params) -> tuple[float, Params]:
         X = sets.bags[t]
         one = (X, _whole(X), sets.y[[t]], sets.weight[[t]], params)
         if self.spec.unit == "set":
@@ -74,7 +74,7 @@ class ReferenceSession:
             loss, gradient = max_out.loss_and_gradient(*one, self.spec.unit)
         return float(loss[0]), gradient
 
-    def _generative(self, m: int, sets: LabelledSets, t: int, params: Params, epoch: int) -> Params:
+    def _generative(self, m: int, sets: LabeledSets, t: int, params: Params, epoch: int) -> Params:
         X = sets.bags[t]
         number = sets.first + int(t)
         chain = ChainDraws(self.models[m].seed, epoch, np.array([number]), np.array([X.shape[0]]))
@@ -86,7 +86,7 @@ class ReferenceSession:
             self.chains[m, number] = state
         return gradient
 
-    def score(self, placed: Sequence[LabelledSets], which: Sequence[Integers]) -> Floats:
+    def score(self, placed: Sequence[LabeledSets], which: Sequence[Integers]) -> Floats:
         """Return each model's mean loss and mean error over its sets."""
         scores = np.full((len(self.models), 2), np.nan)
         for m, (sets, chosen) in enumerate(zip(placed, which, strict=True)):
@@ -126,7 +126,7 @@ class ReferenceEngine:
     name = "reference"
     copies_ahead = False
 
-    def place(self, sets: LabelledSets, spec: Spec) -> LabelledSets:
+    def place(self, sets: LabeledSets, spec: Spec) -> LabeledSets:
         """Return the sets unchanged."""
         return sets
 

@@ -17,7 +17,7 @@ from setrbm.energy import Params, joined
 from setrbm.engines import suited_engine
 from setrbm.engines.protocol import DeviceMemoryWarning, Model, Spec
 from setrbm.estimators.files import Saveable
-from setrbm.estimators.inputs import labelled_sets, refuse_one_class
+from setrbm.estimators.inputs import labeled_sets, refuse_one_class
 from setrbm.estimators.offer import Offer
 from setrbm.estimators.progress import following
 from setrbm.estimators.settings import Settings, as_threads, check_execution
@@ -37,7 +37,7 @@ class Choosing(Saveable):
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Choose the settings on a held-out part of labelled sets, then learn from all of them.
+        """Choose the settings on a held-out part of labeled sets, then learn from all of them.
 
         Parameters
         ----------
@@ -114,7 +114,7 @@ class _Fit:
     def of(cls, estimator: Choosing, X: Any, y: Any, sample_weight: Any) -> Self:
         """Check everything, set features, classes and scaling, and hold sets out."""
         offer = estimator._offer()
-        sets = labelled_sets(estimator, offer.any_generative, X, y, sample_weight)
+        sets = labeled_sets(estimator, offer.any_generative, X, y, sample_weight)
         refuse_one_class(sets)
         seed = draws.new_seed(check_random_state(estimator.random_state))
         held_out = hold_out(sets.y, estimator.validation_fraction, seed, at_least_one=True)

@@ -1,4 +1,4 @@
-"""Data in: how what a user passes becomes bags, class codes, weights and sources of labelled sets."""
+"""Data in: how what a user passes becomes bags, class codes, weights and sources of labeled sets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from setrbm._types import Array, Floats, Integers
 from setrbm._warnings import warn
 from setrbm.bags import Bags
-from setrbm.engines.protocol import LabelledSets
+from setrbm.engines.protocol import LabeledSets
 from setrbm.estimators.settings import Settings
 from setrbm.scaling import Scaling, feature_range, squeezed_features
 from setrbm.shards import Shards
@@ -125,7 +125,7 @@ def as_weights(bags: Bags, y: Any, sample_weight: Any, class_weight: Any) -> Flo
 # --- sets in memory ---
 
 
-def labelled_sets(
+def labeled_sets(
     estimator: BaseSetClassifier,
     settings: Settings,
     X: Any,
@@ -133,8 +133,8 @@ def labelled_sets(
     sample_weight: Any = None,
     classes: Array | None = None,
     again: bool = False,
-) -> LabelledSets:
-    """Return scaled, labelled sets for training; set features, classes and scaling unless (again) they are known.
+) -> LabeledSets:
+    """Return scaled, labeled sets for training; set features, classes and scaling unless (again) they are known.
 
     Parameters
     ----------
@@ -151,20 +151,20 @@ def labelled_sets(
         _warn_if_squeezed(sets.bags, estimator._scaling())
     scaled = estimator._scaled(sets.bags)
     check_visible(settings, scaled)
-    return LabelledSets(scaled, sets.y, sets.weight)
+    return LabeledSets(scaled, sets.y, sets.weight)
 
 
-def _weighted(bags: Bags, codes: Integers, weight: Floats) -> LabelledSets:
+def _weighted(bags: Bags, codes: Integers, weight: Floats) -> LabeledSets:
     """Return the sets whose weight is not zero: those without weight count as not given."""
     if (weight > 0.0).all():
-        return LabelledSets(bags, codes, weight)
+        return LabeledSets(bags, codes, weight)
     kept = np.flatnonzero(weight > 0.0)
     if not len(kept):
         raise ValueError(f"At least one set must have a weight above zero. Got zero for all {len(bags)}.")
-    return LabelledSets(bags[kept], codes[kept], weight[kept])
+    return LabeledSets(bags[kept], codes[kept], weight[kept])
 
 
-def refuse_one_class(sets: LabelledSets) -> None:
+def refuse_one_class(sets: LabeledSets) -> None:
     """Refuse to learn from sets of one class."""
     if (n_classes := len(np.unique(sets.y))) < 2:
         raise ValueError(
@@ -200,9 +200,9 @@ def check_visible(settings: Settings, bags: Bags) -> None:
 # --- shards ---
 
 
-def labelled_stream(
+def labeled_stream(
     estimator: BaseSetClassifier, settings: Settings, shards: Shards, again: bool
-) -> Callable[[], Iterator[LabelledSets]]:
+) -> Callable[[], Iterator[LabeledSets]]:
     """Return a function that begins a pass over shards: scaled sets with class codes and weights.
 
     Features, classes and scaling are set from the shards, or (again) compared with those already fitted.
@@ -220,13 +220,13 @@ def labelled_stream(
     _warn_if_sorted(shards)
     of_class = _class_weights(estimator.classes_.tolist(), settings.class_weight, shards)
 
-    def stream() -> Iterator[LabelledSets]:
+    def stream() -> Iterator[LabeledSets]:
         for shard, bags, y in shards:
             # Shards check every value when they are made.
             bags = estimator._scaled(estimator._bags(bags, reset=False, finite=False))
             check_visible(settings, bags)
             _, codes = as_codes(bags, y, estimator.classes_)
-            yield LabelledSets(bags, codes, of_class[codes], shard.first)
+            yield LabeledSets(bags, codes, of_class[codes], shard.first)
 
     return stream
 

@@ -13,7 +13,7 @@ from setrbm._types import Array
 from setrbm._warnings import warn
 from setrbm.engines import get_engine, suited_engine
 from setrbm.estimators.files import Saveable
-from setrbm.estimators.inputs import labelled_sets, labelled_stream, refuse_one_class, unchanged_on_error
+from setrbm.estimators.inputs import labeled_sets, labeled_stream, refuse_one_class, unchanged_on_error
 from setrbm.estimators.progress import following
 from setrbm.estimators.settings import Settings, as_threads, check_execution, flag
 from setrbm.shards import Shards
@@ -25,7 +25,7 @@ class Trainable(Saveable):
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from labelled sets.
+        """Learn from labeled sets.
 
         Parameters
         ----------
@@ -62,7 +62,7 @@ class Trainable(Saveable):
 
     @with_callbacks
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Make one pass over some labelled sets, from where the last call ended.
+        """Make one pass over some labeled sets, from where the last call ended.
 
         Parameters
         ----------
@@ -108,10 +108,10 @@ class Trainable(Saveable):
                 "new model (warm_start=False) to start again."
             )
         if not isinstance(X, Shards):
-            return InMemory.of(labelled_sets(self, settings, X, y, sample_weight, classes, again))
+            return InMemory.of(labeled_sets(self, settings, X, y, sample_weight, classes, again))
         if y is not None or sample_weight is not None:
             raise ValueError("Shards bring their own labels and take no weights. Got y or sample_weight beside them.")
-        return Streamed(labelled_stream(self, settings, X, again), X.dtype)
+        return Streamed(labeled_stream(self, settings, X, again), X.dtype)
 
     def _begin(self, settings: Settings, source: Source) -> None:
         """Draw the seed and the start parameters, and begin the history."""

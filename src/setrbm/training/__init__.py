@@ -1,4 +1,4 @@
-"""Training: sources of labelled sets, the loop over epochs, early stopping, monitors. Knows no engine's insides."""
+"""Training: sources of labeled sets, the loop over epochs, early stopping, monitors. Knows no engine's insides."""
 
 from setrbm.training.loop import Trainee as Trainee
 from setrbm.training.loop import train as train

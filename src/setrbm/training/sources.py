@@ -1,4 +1,4 @@
-"""Sources of labelled sets: all in memory, or a stream that is read part by part in every epoch.
+"""Sources of labeled sets: all in memory, or a stream that is read part by part in every epoch.
 
 To the training loop both are the same: something to iterate over once per epoch, which gives parts. They differ in how
 sets are held out. In memory the same fraction of each class is drawn; in a stream the number of a set decides.
@@ -14,28 +14,28 @@ import numpy as np
 
 from setrbm import draws
 from setrbm._types import Integers, Mask
-from setrbm.engines.protocol import LabelledSets
+from setrbm.engines.protocol import LabeledSets
 
 
 @dataclass(frozen=True)
 class Part:
-    """Some labelled sets: the numbers of those to learn from, and of those to watch."""
+    """Some labeled sets: the numbers of those to learn from, and of those to watch."""
 
-    sets: LabelledSets
+    sets: LabeledSets
     training: Integers
     held_out: Integers
 
 
 @dataclass(frozen=True)
 class InMemory:
-    """Labelled sets in memory: one part, which stays the same from epoch to epoch and can be kept on a device."""
+    """Labeled sets in memory: one part, which stays the same from epoch to epoch and can be kept on a device."""
 
-    sets: LabelledSets
+    sets: LabeledSets
     training: Integers
     held_out: Integers
 
     @classmethod
-    def of(cls, sets: LabelledSets, held_out: Integers | None = None) -> InMemory:
+    def of(cls, sets: LabeledSets, held_out: Integers | None = None) -> InMemory:
         """Return a source that holds out these sets and learns from all others; without any it learns from all."""
         held_out = np.empty(0, dtype=np.intp) if held_out is None else held_out
         return cls(sets, np.setdiff1d(np.arange(len(sets.y)), held_out), held_out)
@@ -60,7 +60,7 @@ class InMemory:
 
 @dataclass(frozen=True)
 class Streamed:
-    """Labelled sets that are read in every epoch.
+    """Labeled sets that are read in every epoch.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Streamed:
         The part of the sets to hold out; 0 for none.
     """
 
-    read: Callable[[], Iterable[LabelledSets]]
+    read: Callable[[], Iterable[LabeledSets]]
     dtype: np.dtype[Any]
     fraction: float = 0.0
     seed: int = 0
@@ -113,7 +113,7 @@ def hold_out(y: Integers, fraction: float, seed: int, at_least_one: bool = False
     return np.sort(np.concatenate(kept))
 
 
-def _held_out_of(sets: LabelledSets, fraction: float, seed: int) -> Mask:
+def _held_out_of(sets: LabeledSets, fraction: float, seed: int) -> Mask:
     """Return which sets of a stream are held out; only their numbers in the stream matter."""
     numbers = np.arange(len(sets.y)) + sets.first
     return np.asarray(draws.uniform(draws.keys(seed, draws.SPLIT), numbers)[0] < fraction)

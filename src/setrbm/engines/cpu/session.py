@@ -20,7 +20,7 @@ from setrbm.engines.cpu.layout import ChainState, FlatSets, KernelSpec, Rates, W
 from setrbm.engines.cpu.memory import ThreadBuffers, flat_sets, kernel_spec, kernel_unit, kernel_weights, user_params
 from setrbm.engines.cpu.teams import new_team, private_copy, run_team
 from setrbm.engines.protocol import (
-    LabelledSets,
+    LabeledSets,
     Model,
     Session,
     Spec,
@@ -37,7 +37,7 @@ NO_KEYS = np.empty(0, np.uint64)
 
 @dataclass(frozen=True)
 class Placed:
-    """Labelled sets in the layout of the kernels."""
+    """Labeled sets in the layout of the kernels."""
 
     sets: FlatSets
     labels: npt.NDArray[np.int64]
@@ -207,7 +207,7 @@ class CpuEngine:
     name = "cpu"
     copies_ahead = False
 
-    def place(self, sets: LabelledSets, spec: Spec) -> Placed:
+    def place(self, sets: LabeledSets, spec: Spec) -> Placed:
         """Convert the sets to the layout of the kernels."""
         weight = sets.weight.astype(spec.dtype)
         return Placed(flat_sets(sets.bags, spec.dtype), sets.y.astype(np.int64), weight, sets.first)

@@ -27,7 +27,7 @@ from setrbm.engines.gpu.sparse import SparseModel
 from setrbm.engines.gpu.store import HostStore, Store, entries_of, place
 from setrbm.engines.protocol import (
     DeviceMemoryWarning,
-    LabelledSets,
+    LabeledSets,
     Model,
     NoDeviceError,
     Session,
@@ -132,7 +132,7 @@ class GpuSession:
             return [((model.best if remembered else None) or model.now).params() for model in self._one_by_one]
 
 
-def _bytes_of(sets: LabelledSets, n_entries: int, spec: Spec) -> int:
+def _bytes_of(sets: LabeledSets, n_entries: int, spec: Spec) -> int:
     """Return how much memory sets take on the device.
 
     Sparse sets are counted while an epoch is prepared, with the starts of each feature's entries in each batch; dense
@@ -154,7 +154,7 @@ class GpuEngine:
     def __init__(self, device: str = "cuda") -> None:
         self.device = device
 
-    def place(self, sets: LabelledSets, spec: Spec) -> Placed:
+    def place(self, sets: LabeledSets, spec: Spec) -> Placed:
         """Copy the sets to the device or, if they do not fit, keep them on the host to be copied in pieces."""
         self.check_device()
         dtype, n_entries = DTYPES[spec.dtype], int(entries_of(sets).sum())
@@ -178,7 +178,7 @@ class GpuEngine:
     def forward(self, params: Params, bags: Bags, spec: Spec, n_jobs: int) -> tuple[Array, Array]:
         """Return the pooled activations and the free energies, in the dtype of the bags."""
         n, spec = len(bags), replace(spec, dtype=bags.dtype.name)
-        placed = self.place(LabelledSets(bags, np.zeros(n, dtype=np.intp), np.ones(n)), spec)
+        placed = self.place(LabeledSets(bags, np.zeros(n, dtype=np.intp), np.ones(n)), spec)
         stores = [placed] if isinstance(placed, Store) else placed.pieces(np.arange(n), 1)
         with explained_errors():
             letters = Letters.of(params, DTYPES[spec.dtype], self.device)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 
-from setrbm.engines.protocol import LabelledSets, Model, Spec
+from setrbm.engines.protocol import LabeledSets, Model, Spec
 
 # From here on "auto" takes a GPU: this many dense models at once, or sparse sets with this many entries in mini-batches
 # of this size. Per epoch an H200 overtakes 16 cores much earlier (benchmarks/bench_gpu.py), but its first use costs
@@ -35,12 +35,12 @@ def has_room(n_sets: int, batch_size: int, n_features: int) -> bool:
     return (-(-n_sets // batch_size) + 1) * n_features <= MOST_PLACES
 
 
-def is_faster(spec: Spec, models: Sequence[Model], sets: Sequence[LabelledSets]) -> bool:
+def is_faster(spec: Spec, models: Sequence[Model], sets: Sequence[LabeledSets]) -> bool:
     """Return whether a GPU is available, and faster than the CPU for this training."""
     return _is_large(spec, models, sets) and _is_available(spec.dtype)
 
 
-def _is_large(spec: Spec, models: Sequence[Model], sets: Sequence[LabelledSets]) -> bool:
+def _is_large(spec: Spec, models: Sequence[Model], sets: Sequence[LabeledSets]) -> bool:
     """Return whether the kernels can do this training and it is large enough for them."""
     if not has_kernels(spec, models[0]):
         return False

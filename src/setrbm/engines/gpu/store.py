@@ -14,7 +14,7 @@ from setrbm._types import Floats, Integers
 from setrbm.bags import offsets_of
 from setrbm.engines.ahead import one_ahead
 from setrbm.engines.gpu import limits
-from setrbm.engines.protocol import LabelledSets
+from setrbm.engines.protocol import LabeledSets
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def spans(starts: torch.Tensor, lengths: torch.Tensor, ends: torch.Tensor, total
 
 @dataclass(frozen=True)
 class Store:
-    """Labelled sets on a device.
+    """Labeled sets on a device.
 
     Attributes
     ----------
@@ -164,8 +164,8 @@ class Batch:
         return torch.segment_reduce(values.contiguous(), how, lengths=self.lengths, axis=0, unsafe=True)
 
 
-def place(sets: LabelledSets, dtype: Any, device: Any, numbers: Integers | None = None) -> Store:
-    """Copy labelled sets to a device while it works; ``numbers`` are their indices in the whole stream."""
+def place(sets: LabeledSets, dtype: Any, device: Any, numbers: Integers | None = None) -> Store:
+    """Copy labeled sets to a device while it works; ``numbers`` are their indices in the whole stream."""
     with _copy_stream(device):
         return _placed(sets, dtype, device, np.arange(len(sets.y)) + sets.first if numbers is None else numbers)
 
@@ -183,7 +183,7 @@ def _copy_stream(device: Any) -> Iterator[None]:
     stream.synchronize()
 
 
-def _placed(sets: LabelledSets, dtype: Any, device: Any, numbers: Integers) -> Store:
+def _placed(sets: LabeledSets, dtype: Any, device: Any, numbers: Integers) -> Store:
     def tensor(array: Any, kind: Any) -> torch.Tensor:
         # Torch warns about read-only arrays, such as those of a mapped file.
         array = np.require(array, requirements=["C", "W"])
@@ -211,7 +211,7 @@ def _placed(sets: LabelledSets, dtype: Any, device: Any, numbers: Integers) -> S
     )
 
 
-def entries_of(sets: LabelledSets) -> Integers:
+def entries_of(sets: LabeledSets) -> Integers:
     """Return the number of stored values of each set."""
     bags = sets.bags
     return np.diff(bags.X.indptr[bags.offsets] if bags.is_sparse else bags.offsets * bags.shape[1])
@@ -219,17 +219,17 @@ def entries_of(sets: LabelledSets) -> Integers:
 
 @dataclass(frozen=True)
 class HostStore:
-    """Labelled sets that do not fit on the device: they are copied in pieces, each while the one before it is in use.
+    """Labeled sets that do not fit on the device: they are copied in pieces, each while the one before it is in use.
 
     Attributes
     ----------
-    sets : LabelledSets
+    sets : LabeledSets
     dtype, device
     most_entries : int
         A piece has at most this many values, unless a single batch has more.
     """
 
-    sets: LabelledSets
+    sets: LabeledSets
     dtype: Any
     device: Any
     most_entries: int
@@ -247,7 +247,7 @@ class HostStore:
         return one_ahead(self._piece(part) for part in np.split(order, borders))
 
     def _piece(self, which: Integers) -> Store:
-        sets = LabelledSets(self.sets.bags[which], self.sets.y[which], self.sets.weight[which])
+        sets = LabeledSets(self.sets.bags[which], self.sets.y[which], self.sets.weight[which])
         return place(sets, self.dtype, self.device, which + self.sets.first)
 
 
