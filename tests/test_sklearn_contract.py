@@ -22,7 +22,9 @@ LIBSVM = "libsvm ends near the optimum, not at it: scikit-learn expects the same
 
 
 def expected_failures(estimator):
-    reason = LIBSVM if isinstance(estimator, SetSVC | SetSVCCV) else STOCHASTIC if hasattr(estimator, "n_hidden") else None
+    reason = (
+        LIBSVM if isinstance(estimator, SetSVC | SetSVCCV) else STOCHASTIC if hasattr(estimator, "n_hidden") else None
+    )
     checks = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
     return dict.fromkeys(checks, reason) if reason else {}
 

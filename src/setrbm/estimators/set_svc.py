@@ -235,6 +235,7 @@ class SetSVC(BaseSetSVC):
     >>> model.predict(bags[80:]).shape
     (12,)
     """
+
     _: KW_ONLY
     C: float = 1.0
     gamma: Any = "median"

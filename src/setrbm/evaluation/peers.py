@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from numbers import Integral, Real
 from dataclasses import KW_ONLY, dataclass
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
