@@ -120,6 +120,62 @@ def test_top_features_are_the_largest_in_size_with_their_sign(is_sparse):
     explained = Explanation(
         np.array(["a", "b"]), np.zeros(3), np.zeros((3, 2)),
         sparse.csr_array(contributions) if is_sparse else contributions,
-        np.zeros(2), np.array([0, 2, 3]), np.arange(2), np.array(list("wxyz"), dtype=object),
+        np.zeros(2), np.array([0, 2, 3]), np.arange(2), np.array(["a", "b"]),
+        np.array(list("wxyz"), dtype=object),
     )  # fmt: skip
     assert explained.top_features(3) == [[("x", -5.0), ("z", 3.0), ("w", 2.0)], [("y", -3.0), ("z", 2.0), ("x", 1.0)]]
+    with pytest.raises(ValueError, match="n must be 1 or more. Got 0"):
+        explained.top_features(0)
+
+
+def explained_sets():
+    """Two sets of two classes: one vector decides the first, none the second."""
+    return Explanation(
+        np.array(["b", "a"]), np.array([0.0, 0.7, 0.009, -0.2, 0.0]),
+        np.array([[0.9, 0.1], [0.2, 0.8]] * 2 + [[0.5, 0.5]]),
+        np.arange(10.0).reshape(5, 2), np.zeros(2), np.array([0, 2, 5]), np.array(["first", "second"]),
+        np.array(["a", "b"]), np.array(["x", "y"], dtype=object),
+    )  # fmt: skip
+
+
+def test_a_vector_decides_only_if_leaving_it_out_matters():
+    explained = explained_sets()
+    assert explained.decided.tolist() == [True, False]
+    assert explained.deciding_vectors().tolist() == [1, 0]
+    assert repr(explained) == "Explanation(2 sets, 5 vectors, 2 features)"
+    assert repr(explained[0][0]) == "Explanation(1 set, 2 vectors, 2 features)"
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_a_frame_has_a_row_for_each_vector(backend):
+    frame = explained_sets().to_frame(backend)
+    columns = {
+        name: np.asarray(frame[name]).tolist() for name in ("set", "vector", "class", "drop", "alone", "decided")
+    }
+    assert columns["set"] == ["first"] * 2 + ["second"] * 3
+    assert columns["vector"] == [0, 1, 0, 1, 2]
+    assert columns["class"] == ["b"] * 2 + ["a"] * 3
+    assert columns["drop"] == [0.0, 0.7, 0.009, -0.2, 0.0]
+    assert columns["alone"] == [0.1, 0.8, 0.9, 0.2, 0.5]
+    assert columns["decided"] == [False, True, False, False, False]
+
+
+def test_a_plot_marks_the_vector_that_decided_and_only_that():
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    from matplotlib.figure import Figure
+
+    first, second = (explained[0] for explained in explained_sets())
+    axes = first.plot(figure=Figure())
+    assert [bar.get_width() for bar in axes[0].patches] == [0.0, 0.7]
+    assert [bar.get_width() for bar in axes[1].patches] == [0.1, 0.8]
+    assert axes[0].patches[0].get_facecolor() != axes[0].patches[1].get_facecolor()
+    assert [label.get_text() for label in axes[2].get_yticklabels()] == ["y", "x"]
+    assert axes[0].figure.get_suptitle() == "Set first: b (vector 1 decided)"
+    axes = second.plot(n_features=1)
+    assert len({bar.get_facecolor() for bar in axes[0].patches}) == 1
+    assert len(axes[2].patches) == 1
+    assert axes[0].figure.get_suptitle() == "Set second: a (no vector decided alone)"
+    with pytest.raises(ValueError, match=r"plot shows one set. Got 2. Select one first: explanation\[0\].plot\(\)"):
+        explained_sets().plot()

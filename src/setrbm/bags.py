@@ -70,8 +70,12 @@ class Bags:
         return bags
 
     @classmethod
-    def from_list(cls, sets: Iterable[Any], ids: npt.ArrayLike | None = None) -> Bags:
+    def from_list(
+        cls, sets: Iterable[Any], ids: npt.ArrayLike | None = None, feature_names: Iterable[str] | None = None
+    ) -> Bags:
         """Create bags from a list with one matrix per set, dense or sparse.
+
+        Without ``feature_names``, those of data frames in the list are used.
 
         Examples
         --------
@@ -79,7 +83,7 @@ class Bags:
         Bags(2 sets, 3 vectors, 2 features, dense float64)
         """
         sets = list(sets)
-        names = _common_names(sets)
+        names = _common_names(sets) if feature_names is None else feature_names
         matrices = [s if sparse.issparse(s) else np.asarray(s) for s in sets]
         if not matrices:
             raise ValueError("There must be at least one set. Got none.")
@@ -98,7 +102,7 @@ class Bags:
                 f"{widths[other[0]]} in the set at index {other[0]}."
             )
         if any(sparse.issparse(m) for m in matrices):
-            return cls(sparse.vstack([sparse.csr_array(m) for m in matrices], format="csr"), offsets, ids)
+            return cls(sparse.vstack([sparse.csr_array(m) for m in matrices], format="csr"), offsets, ids, names)
         return cls(np.concatenate(matrices), offsets, ids, names)
 
     @classmethod
@@ -122,7 +126,9 @@ class Bags:
         return cls(joined.X, offsets, np.concatenate([part.ids for part in parts]), names)
 
     @classmethod
-    def from_array(cls, array: npt.ArrayLike) -> Bags:
+    def from_array(
+        cls, array: npt.ArrayLike, ids: npt.ArrayLike | None = None, feature_names: Iterable[str] | None = None
+    ) -> Bags:
         """Create bags of equal size from an array of shape (n_sets, n_vectors, n_features).
 
         Examples
@@ -136,7 +142,7 @@ class Bags:
         n_sets, size, n_features = array.shape
         if n_sets and not size:
             _refuse_empty(np.zeros(n_sets, dtype=np.intp))
-        return cls(array.reshape(n_sets * size, n_features), np.arange(n_sets + 1) * size)
+        return cls(array.reshape(n_sets * size, n_features), np.arange(n_sets + 1) * size, ids, feature_names)
 
     @classmethod
     def from_rows(cls, X: Any) -> Bags:

@@ -11,21 +11,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from scipy.special import log_expit
 
-from setrbm._types import Array, Constraint, Integers, Pooling
-from setrbm.bags import Bags
+from setrbm._types import Array, Constraint, Integers, Mask, Pooling
+from setrbm.bags import Bags, FrameBackend
 from setrbm.energy import Params, activations, free_energy_of_pool, log_posterior, pool_gradient
 from setrbm.pooling import set_pool
 
 # Number of vectors explained at once, which bounds the memory.
 CHUNK = 2048
+# A vector decided if leaving it out lowers the log-probability of the class by at least this much, that is, the
+# probability by about one percent of itself.
+DECISIVE = 0.01
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """Explanation of the class of each set. Rows of the arrays are vectors; those of a set are contiguous.
 
@@ -44,6 +48,8 @@ class Explanation:
         The sum of a set's contributions.
     offsets : ndarray of shape (n_sets + 1,)
     ids : ndarray of shape (n_sets,)
+    labels : ndarray of shape (n_classes,)
+        The classes in the columns of ``alone``.
     feature_names : ndarray of shape (n_features,), optional
 
     Examples
@@ -52,8 +58,12 @@ class Explanation:
     >>> from setrbm.datasets import load_musk1
     >>> bags, y = load_musk1()
     >>> explained = ClassSetRBM(max_epochs=5, random_state=0).fit(bags, y).explain(bags[:2])
+    >>> explained
+    Explanation(2 sets, 8 vectors, 166 features)
     >>> explained.drop.shape, explained.deciding_vectors().shape, len(explained.top_features(3)[0])
     ((8,), (2,), 3)
+    >>> list(explained.to_frame().columns)
+    ['set', 'vector', 'class', 'drop', 'alone', 'decided']
     """
 
     classes: npt.NDArray[Any]
@@ -63,7 +73,12 @@ class Explanation:
     total: Array
     offsets: Integers
     ids: npt.NDArray[Any]
+    labels: npt.NDArray[Any]
     feature_names: npt.NDArray[Any] | None = None
+
+    def __repr__(self) -> str:
+        counts = ((len(self), "set"), (len(self.drop), "vector"), (self.contributions.shape[1], "feature"))
+        return f"Explanation({', '.join(f'{n:,} {word}' + 's' * (n != 1) for n, word in counts)})"
 
     def __len__(self) -> int:
         return len(self.classes)
@@ -80,6 +95,7 @@ class Explanation:
             self.total[k : k + 1],
             np.array([0, self.offsets[k + 1] - self.offsets[k]]),
             self.ids[k : k + 1],
+            self.labels,
             self.feature_names,
         )
 
@@ -87,11 +103,18 @@ class Explanation:
         return (self[k] for k in range(len(self)))
 
     def deciding_vectors(self) -> Integers:
-        """Return for each set the position of the vector with the largest drop."""
+        """Return for each set the position of the vector with the largest drop; see ``decided``."""
         return np.array([int(part.drop.argmax()) for part in self])
+
+    @property
+    def decided(self) -> Mask:
+        """Whether one vector decided each set: leaving it out lowers the log-probability by at least 0.01."""
+        return np.maximum.reduceat(self.drop, self.offsets[:-1]) >= DECISIVE
 
     def top_features(self, n: int = 5) -> list[list[tuple[Any, float]]]:
         """Return for each set the n features with the largest absolute contribution, summed over its vectors."""
+        if n < 1:
+            raise ValueError(f"n must be 1 or more. Got {n}.")
         tops = []
         for part in self:
             weight = np.asarray(part.contributions.sum(axis=0)).ravel()
@@ -99,6 +122,87 @@ class Explanation:
             names = best.tolist() if self.feature_names is None else self.feature_names[best].tolist()
             tops.append(list(zip(names, weight[best].tolist(), strict=True)))
         return tops
+
+    def _alone(self) -> Array:
+        """Return the probability of the explained class of its set for each vector alone."""
+        codes = np.searchsorted(self.labels, self.classes)
+        return self.alone[np.arange(len(self.drop)), np.repeat(codes, np.diff(self.offsets))]
+
+    def to_frame(self, backend: FrameBackend = "pandas") -> Any:
+        """Return a data frame with one row per vector.
+
+        Columns: the id of the set, the position of the vector in it, the explained class, ``drop``, the probability of
+        the class for the vector ``alone``, and whether the vector ``decided``.
+        """
+        sizes = np.diff(self.offsets)
+        position = np.arange(len(self.drop)) - np.repeat(self.offsets[:-1], sizes)
+        is_top = position == np.repeat(self.deciding_vectors(), sizes)
+        columns = {
+            "set": np.repeat(self.ids, sizes),
+            "vector": position,
+            "class": np.repeat(self.classes, sizes),
+            "drop": self.drop,
+            "alone": self._alone(),
+            "decided": is_top & np.repeat(self.decided, sizes),
+        }
+        return nw.from_dict(columns, backend=backend).to_native()
+
+    def plot(self, n_features: int = 8, figure: Any = None) -> Any:
+        """Draw the explanation of one set: drops, probabilities of the vectors alone, and the top features.
+
+        Parameters
+        ----------
+        n_features : int
+            How many features to show.
+        figure : matplotlib Figure or SubFigure, optional
+            Where to draw; by default a new figure of pyplot.
+
+        Returns
+        -------
+        ndarray of three matplotlib Axes
+        """
+        if len(self) != 1:
+            raise ValueError(f"plot shows one set. Got {len(self)}. Select one first: explanation[0].plot().")
+        top = int(self.drop.argmax()) if self.decided[0] else None
+        features = self.top_features(n_features)[0]
+        return _draw(figure, f"Set {self.ids[0]}: {self.classes[0]}", self.drop, self._alone(), top, features)
+
+
+# The vector that decided, other vectors, and features; from a palette that is safe for color-blind readers.
+DECIDING, OTHERS, FEATURES = "#D55E00", "#56B4E9", "#0072B2"
+
+
+def _draw(
+    figure: Any, title: str, drop: Array, alone: Array, top: int | None, features: list[tuple[Any, float]]
+) -> Any:
+    """Draw one set, one panel per quantity; ``top`` is the vector that decided, None if there is none."""
+    if figure is None:
+        from matplotlib import pyplot as plt
+
+        figure = plt.figure(figsize=(9.0, 1.6 + 0.28 * max(min(len(drop), 30), len(features))), layout="constrained")
+    axes = figure.subplots(1, 3)
+    axes[1].sharey(axes[0])
+    places = np.arange(len(drop))
+    colors = [DECIDING if place == top else OTHERS for place in places]
+    axes[0].barh(places, drop, color=colors)
+    axes[1].barh(places, alone, color=colors)
+    axes[0].set(ylabel="vector", xlabel="drop in log p without the vector")
+    axes[1].set(xlabel="p of the class, vector alone", xlim=(0.0, 1.0))
+    # A ladder of rounding errors would look like evidence.
+    axes[0].set_xlim(min(float(drop.min()), 0.0) - DECISIVE, max(float(drop.max()), 0.0) + DECISIVE)
+    axes[0].yaxis.get_major_locator().set_params(integer=True)
+    axes[0].invert_yaxis()
+    names, weights = zip(*features, strict=True)
+    axes[2].barh(range(len(names)), weights, color=FEATURES)
+    axes[2].set_yticks(range(len(names)), [str(name) for name in names])
+    axes[2].invert_yaxis()
+    axes[2].set(xlabel="contribution of the feature")
+    for panel in axes:
+        panel.axvline(0.0, color="black", linewidth=0.8)
+        panel.spines[["top", "right"]].set_visible(False)
+    verdict = "no vector decided alone" if top is None else f"vector {top} decided"
+    figure.suptitle(f"{title} ({verdict})")
+    return axes
 
 
 def pools_without_each(v: Array, offsets: Integers, pooling: Pooling) -> Array:

@@ -1,6 +1,7 @@
 """Data sets: Musk1 (included), the standard benchmarks, readers for files of sets, and generators."""
 
 from setrbm.datasets.benchmarks import BENCHMARKS, fetch_benchmark, load_benchmark
+from setrbm.datasets.digit_sets import make_digit_sets
 from setrbm.datasets.files import read_bags, read_sets, write_csv
 from setrbm.datasets.mail_like import make_mail_like
 from setrbm.datasets.musk import load_musk1
@@ -10,6 +11,7 @@ __all__ = [
     "fetch_benchmark",
     "load_benchmark",
     "load_musk1",
+    "make_digit_sets",
     "make_mail_like",
     "read_bags",
     "read_sets",

@@ -243,7 +243,7 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSetClass
         codes = (-self._forward(bags)[1]).argmax(axis=1) if y is None else as_codes(bags, y, self.classes_)[1]
         parts = explain(bags, codes, self._params(), settings.constraint, settings.pooling, self.temperature_)
         names = getattr(self, "feature_names_in_", bags.feature_names)
-        return Explanation(self.classes_[codes], *parts, bags.offsets, bags.ids, names)
+        return Explanation(self.classes_[codes], *parts, bags.offsets, bags.ids, self.classes_, names)
 
     @property
     def _n_features_out(self) -> int:
