@@ -37,7 +37,7 @@ class Batch:
 
 
 def batches_of(bags: Bags, y: npt.NDArray[np.int64], order: npt.NDArray[np.intp], size: int) -> list[Batch]:
-    """Return the sets in this order, so many a batch; values must be ones."""
+    """Return the sets in this order, in batches of this size; values must be ones."""
     if not (bags.X.data == 1.0).all():
         raise ValueError("The words must be binary: torch is spared the weights. Got other values than 1.")
     return [_batch(bags[order[i : i + size]], y[order[i : i + size]]) for i in range(0, len(order), size)]

@@ -1,4 +1,4 @@
-"""The benchmarks measure what they say: contenders agree, rounds are interleaved, the page shows what was missed."""
+"""The benchmarks: contenders agree, rounds are interleaved, and the page shows missed targets."""
 
 import importlib
 import re
@@ -236,17 +236,37 @@ def test_the_page_shows_what_is_met_missed_and_not_measured(load, row, tmp_path)
     report.main(["--results", str(tmp_path), "--page", str(target)])
     text = target.read_text(encoding="utf-8")
     lines = {line.split(" | ")[0].removeprefix("| "): line for line in text.splitlines() if line.startswith("| ")}
-    assert (
-        "| ≤ 1.4 x | 1.3 x (1.3 to 1.3) | met | 1 | `python benchmarks/bench_epoch.py` | 2001-02-03 | abc1234 |" in text
-    )
+    assert "| ≤ 1.4 x | 1.3 x (1.3 to 1.3) | met | 1 | [Time of a training epoch](#time-of-a-training-epoch) |" in text
+    assert "## Time of a training epoch" in text
     assert "`python benchmarks/bench_predict.py`, 2001-02-03, commit abc1234; other" in text
     assert "| ≤ 2.2 x | 2.5 x (2.5 to 2.5) | **missed** |" in text
     assert "| ≤ 1.2 x | 1 x (0.9 to 1.1) | met |" in text
     assert "not measured" in lines["hybrid XOR epoch ÷ discriminative epoch"]
-    assert "2 of 3 measured values keep their bar" in text
+    assert "2 of 3 measured values meet their target" in text
     assert "XOR\\* epoch" in text
     assert "a machine, 2 cores" in text
-    assert "![Every bar: the part of the allowance used](all_bars.png)" in text
+    assert "![Every measured value relative to its target](all_bars.png)" in text
+
+
+def test_the_page_begins_with_throughput_and_shows_targets_before_other_rows(load, row, tmp_path):
+    harness, report = load("_harness"), load("report")
+    throughput = {"bar": "", "unit": "sets/s", "threads": 2}
+    rows = [
+        row("peers", "setrbm XOR*, 1 set per step", 100_000.0, **throughput),
+        row("peers", "PyTorch autograd, 1 set per step", 2_000.0, **throughput),
+        row("peers", "PyTorch autograd, 64 sets per step", 20_000.0, **throughput),
+        row("peers", "setrbm XOR* ÷ PyTorch autograd", 50.0, "torch-1"),
+    ]
+    harness.write_rows(tmp_path / "peers.csv", rows)
+    target = tmp_path / "performance.md"
+    report.main(["--results", str(tmp_path), "--page", str(target)])
+    text = target.read_text(encoding="utf-8")
+    assert text.splitlines()[2].startswith(
+        "On 2 CPU cores setrbm trains on 100,000 sparse sets per second; the same model"
+    )
+    assert text.index("(throughput.png)") < text.index("## Targets")
+    details = text[text.index("## Throughput compared with alternatives") :]
+    assert details.index("setrbm XOR\\* ÷ PyTorch autograd") < details.index("| setrbm XOR\\*, 1 set per step |")
 
 
 def test_the_page_says_which_results_are_of_a_quick_run(load, row, tmp_path):
