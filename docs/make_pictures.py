@@ -254,7 +254,7 @@ def accuracies(task, variant, seed):
     rng = np.random.default_rng(seed)
     train, y_train = draw_sets(task, 500, rng)
     test, y_test = draw_sets(task, 1000, rng)
-    # Large start weights, no patience: the soft variants begin with a long plateau, and some never leave it.
+    # Large initial weights, because the soft variants begin on a plateau.
     model = ClassSetRBMCV(
         n_hidden=30, constraint=variant[0], pooling=variant[1], learning_rate=(0.03, 0.1), init_scale=1.0,
         max_epochs=400, patience=None, random_state=seed,

@@ -291,3 +291,12 @@ def test_the_page_of_the_documentation_is_the_generated_one(load):
 def test_committed_results_are_of_full_runs(load):
     for name, rows in load("report").all_rows(BENCHMARKS / "results").items():
         assert not any(row.quick for row in rows), f"{name}.csv is of a quick run."
+
+
+def test_the_throughput_in_the_readme_is_the_measured_one(load):
+    measured = {row.what: row.value for row in load("report").all_rows(BENCHMARKS / "results")["peers"]}
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    ours, theirs = "setrbm XOR* on Musk1, 1 set per step", "torchmil ABMIL (gated) on Musk1, 1 set per step"
+    assert re.findall(r"[\d,]+ sets/s", readme) == [f"{measured[name]:,.0f} sets/s" for name in (ours, theirs)]
+    ratio = measured["setrbm XOR*, 1 set per step ÷ PyTorch autograd, 1 set per step"]
+    assert f"autograd is {ratio:.0f} times slower" in readme
