@@ -3,7 +3,7 @@
 Every way to write the maximum over sets was tried with autograd (padding, scatter, segments, a Python loop over split
 tensors); segments were as fast as any. By hand, a second EmbeddingBag over the transposed batch adds up each word's
 gradient, several times faster than adding row by row. Batches are put together beforehand, which a real loader would
-have to do in each epoch: what can favour torch does.
+have to do in each epoch: whatever can favor torch is done.
 """
 
 from __future__ import annotations

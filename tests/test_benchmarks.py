@@ -80,7 +80,7 @@ def test_contenders_that_disagree_are_not_timed(load):
         load("_harness").require_agreement("ours and theirs", float("nan"), 0.1)
 
 
-def test_sets_kept_on_disk_come_back_the_same(load, tmp_path):
+def test_sets_are_read_back_from_disk_as_written(load, tmp_path):
     harness = load("_harness")
     bags, y = harness.mail_sets(20)
     harness.write_sets(tmp_path / "sets.npz", bags, y)
@@ -204,14 +204,14 @@ def test_summed_sets_are_the_sums_of_their_vectors(load, peers, monkeypatch):
 # --- the page ---
 
 
-def test_rows_come_back_from_their_file(load, row, tmp_path):
+def test_rows_are_read_back_as_written(load, row, tmp_path):
     harness = load("_harness")
     rows = [row(), row(value=1.5, low=1.4, high=1.6), row(what="OR*", bar="", quick=True)]
     harness.write_rows(tmp_path / "epoch.csv", rows)
     assert harness.read_rows(tmp_path / "epoch.csv") == rows
 
 
-def test_rows_without_a_commit_are_of_an_unknown_one(load, row, tmp_path):
+def test_rows_without_a_commit_have_an_unknown_one(load, row, tmp_path):
     harness = load("_harness")
     harness.write_rows(tmp_path / "epoch.csv", [row()])
     lines = (tmp_path / "epoch.csv").read_text(encoding="utf-8").splitlines()

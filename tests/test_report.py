@@ -1,4 +1,4 @@
-"""The page of the reproduction: what stands on it comes from the rows, and the same rows give the same page."""
+"""The page of the reproduction: its content comes from the rows, and the same rows give the same page."""
 
 import dataclasses
 import re
