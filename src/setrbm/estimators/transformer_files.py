@@ -1,0 +1,176 @@
+"""Model files of transformers: a table of classes with the fitted attributes that make up their state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from setrbm._types import Array
+from setrbm.estimators.file_parts import describe_features, describe_settings, restore_features
+from setrbm.estimators.input_pooling import InputPooling
+from setrbm.estimators.per_vector import PerVector
+from setrbm.persistence import ModelFile, check_floats, from_json
+
+
+def _as_scikit_learn_does(estimator: Any) -> None:
+    """Check the constructor's parameters, as fit of scikit-learn's estimators does."""
+    estimator._validate_params()
+
+
+@dataclass(frozen=True)
+class Transformer:
+    """A transformer whose fitted state is a few arrays.
+
+    Parameters
+    ----------
+    cls : type
+    arrays : dict
+        Fitted attributes and their shapes, one letter per dimension. The letter n is the number of features; any other
+        letter is one size, the same wherever it appears.
+    counts : tuple of str
+        Fitted attributes that are one number of 0 or more, or one per feature.
+    needed_if : dict
+        Fitted attributes that may be None or missing unless this parameter is True.
+    positive : tuple of str
+        Fitted attributes that are divided by.
+    parts : tuple of str
+        Parameters that are estimators. The fitted attribute has the same name and an underscore.
+    check : callable
+        Raises an error if a constructor's parameter is not allowed.
+    """
+
+    cls: type
+    arrays: dict[str, str] = field(default_factory=dict)
+    counts: tuple[str, ...] = ()
+    needed_if: dict[str, str] = field(default_factory=dict)
+    positive: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    check: Callable[[Any], Any] = _as_scikit_learn_does
+
+    def parts_of(self, estimator: Any) -> list[tuple[str, Any]]:
+        """Return the estimators within a fitted estimator, and what to call them in messages."""
+        check_is_fitted(estimator)
+        return [(f"{name} of {self.cls.__name__}", getattr(estimator, f"{name}_")) for name in self.parts]
+
+    def describe(self, estimator: Any) -> ModelFile:
+        """Return the contents of the transformer's file."""
+        check_is_fitted(estimator)
+        fitted = {name: getattr(estimator, name) for name in (*self.arrays, *self.counts) if hasattr(estimator, name)}
+        arrays = {name: np.asarray(value) for name, value in fitted.items() if value is not None}
+        # Products of matrices are equal to the last bit only if their memory layouts are equal.
+        by_column = [name for name, array in arrays.items() if not array.flags.c_contiguous]
+        description = {
+            "settings": describe_settings(estimator, self.parts),
+            **describe_features(estimator),
+            "none": [name for name, value in fitted.items() if value is None],
+            "by_column": by_column,
+        }
+        stored = {name: array.T if name in by_column else array for name, array in arrays.items()}
+        return ModelFile(self.cls.__name__, description, stored)
+
+    def restore(self, model: ModelFile, parts: Sequence[Any]) -> Any:
+        """Return the fitted transformer a model file describes."""
+        described = model.description
+        fitted_parts = dict(zip(self.parts, parts, strict=True))
+        unfitted = {name: clone(_as_transformer(part)) for name, part in fitted_parts.items()}
+        estimator = self.cls(**from_json(described["settings"]), **unfitted)
+        self.check(estimator)
+        n_features = restore_features(estimator, described)
+        for name, part in fitted_parts.items():
+            setattr(estimator, f"{name}_", part)
+        for name, value in self._restored(model, n_features).items():
+            setattr(estimator, name, value)
+        self._check_complete(estimator)
+        return estimator
+
+    def _restored(self, model: ModelFile, n_features: int) -> dict[str, Any]:
+        """Return the fitted attributes of a file, checked."""
+        found: dict[str, Any] = {
+            name: None for name in (*self.arrays, *self.counts) if name in model.description["none"]
+        }
+        sizes = {"n": n_features}
+        for name in self.arrays:
+            if name in model.arrays:
+                stored = model.arrays[name]
+                array = stored.T if name in model.description["by_column"] else stored
+                found[name] = _as_fitted(name, array, self.arrays[name], sizes)
+        for name in self.counts:
+            if name in model.arrays:
+                found[name] = _as_counts(name, model.arrays[name], n_features)
+        for name in self.positive:
+            if found.get(name) is not None and not (found[name] > 0).all():
+                raise ValueError(f"{name} must be positive. Got {found[name].min():g}.")
+        return found
+
+    def _check_complete(self, estimator: Any) -> None:
+        """Refuse an estimator without an attribute that its parameters need."""
+        for name in (*self.arrays, *self.counts):
+            needed = name not in self.needed_if or getattr(estimator, self.needed_if[name])
+            if needed and getattr(estimator, name, None) is None:
+                raise ValueError(f"{self.cls.__name__} must have {name}. Got none.")
+
+
+def _as_transformer(part: Any) -> Any:
+    if not hasattr(part, "transform"):
+        raise ValueError(f"A transformer is needed. Got {type(part).__name__}, which has no transform.")
+    return part
+
+
+def _as_fitted(name: str, array: Array, letters: str, sizes: dict[str, int]) -> Array:
+    """Return an array whose sizes agree with those of the others, which are noted in ``sizes``."""
+    if array.ndim == len(letters):
+        for letter, size in zip(letters, array.shape, strict=True):
+            sizes.setdefault(letter, max(1, size))
+    check_floats(name, array, tuple(sizes.get(letter, 1) for letter in letters))
+    return array
+
+
+def _as_counts(name: str, array: Array, n_features: int) -> Any:
+    """Return one number of 0 or more, or one per feature."""
+    if array.shape not in ((), (n_features,)) or array.dtype.kind not in "if":
+        raise ValueError(f"{name} must hold one number or {n_features}. Got {array.dtype} of shape {array.shape}.")
+    if not (np.isfinite(array).all() and (array >= 0).all()):
+        raise ValueError(f"{name} must hold finite numbers of 0 or more. Got {array.min():g}.")
+    return array[()]
+
+
+TRANSFORMERS = (
+    Transformer(InputPooling, check=InputPooling._check_statistics),
+    Transformer(PerVector, parts=("transformer",), check=lambda estimator: None),
+    Transformer(
+        StandardScaler,
+        arrays={"mean_": "n", "var_": "n", "scale_": "n"},
+        counts=("n_samples_seen_",),
+        needed_if={"mean_": "with_mean", "var_": "with_std", "scale_": "with_std"},
+        positive=("scale_",),
+    ),
+    Transformer(
+        MinMaxScaler,
+        arrays={"min_": "n", "scale_": "n", "data_min_": "n", "data_max_": "n", "data_range_": "n"},
+        counts=("n_samples_seen_",),
+        positive=("scale_",),
+    ),
+    Transformer(TfidfTransformer, arrays={"idf_": "n"}, needed_if={"idf_": "use_idf"}),
+    Transformer(
+        QuantileTransformer,
+        arrays={"quantiles_": "qn", "references_": "q"},
+        counts=("n_quantiles_",),
+    ),
+    Transformer(
+        TruncatedSVD,
+        arrays={
+            "components_": "kn",
+            "explained_variance_": "k",
+            "explained_variance_ratio_": "k",
+            "singular_values_": "k",
+        },
+    ),
+)
