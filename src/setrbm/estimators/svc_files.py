@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from setrbm import kernels
 from setrbm._types import Array
 from setrbm.bags import Bags
+from setrbm.estimators.cv_results import cv_results
 from setrbm.estimators.file_parts import (
     describe_features,
     describe_settings,
@@ -19,7 +20,7 @@ from setrbm.estimators.file_parts import (
     scaling_arrays,
 )
 from setrbm.estimators.machine import Calibration, Machine
-from setrbm.estimators.set_svc import BaseSetSVC
+from setrbm.estimators.set_svc import BaseSetSVC, SetSVCCV
 from setrbm.estimators.settings import as_threads, positive
 from setrbm.kernels import Side
 from setrbm.persistence import ModelFile, check_floats, decode_labels, encode_labels, from_json, to_json
@@ -28,7 +29,6 @@ from setrbm.persistence import ModelFile, check_floats, decode_labels, encode_la
 LARGEST_COEFFICIENT = 1e100
 # Relative difference allowed between stored and recomputed squared lengths and sums of weights.
 ROUNDING = 0.01
-CHOSEN = ("best_params_", "best_score_", "results_")
 
 
 def describe(estimator: BaseSetSVC) -> ModelFile:
@@ -41,10 +41,34 @@ def describe(estimator: BaseSetSVC) -> ModelFile:
         **describe_features(estimator),
         "scale_floor": None if scaling is None else scaling.floor,
         "fitted": {name: getattr(estimator, f"{name}_") for name in ("C", "gamma", "threshold")},
-        "chosen": to_json({name: getattr(estimator, name) for name in CHOSEN if hasattr(estimator, name)}),
+        "chosen": to_json(_chosen(estimator)) if isinstance(estimator, SetSVCCV) else None,
     }
     arrays = {"support": estimator.support_} | _machine_arrays(estimator) | _side_arrays(estimator.side_)
     return ModelFile(type(estimator).__name__, description, arrays | scaling_arrays(scaling))
+
+
+def _chosen(estimator: SetSVCCV) -> dict[str, Any]:
+    """Return what a file keeps of ``cv_results_``: everything that cannot be computed from the rest."""
+    results = estimator.cv_results_
+    n_splits = sum(name.startswith("split") for name in results)
+    return {
+        "best_index": estimator.best_index_,
+        "params": results["params"],
+        "scores": [results[f"split{k}_test_score"].tolist() for k in range(n_splits)],
+        "means": results["mean_test_score"].tolist(),
+    }
+
+
+def _restore_chosen(estimator: SetSVCCV, chosen: dict[str, Any]) -> None:
+    """Set ``cv_results_`` and the best of it."""
+    params, best = [dict(one) for one in chosen["params"]], chosen["best_index"]
+    if type(best) is not int or not 0 <= best < len(params):
+        raise ValueError(f"best_index must be the position of one of {len(params)} candidates. Got {best!r}.")
+    scores, means = np.array(chosen["scores"], dtype=float).T, np.array(chosen["means"], dtype=float)
+    if means.shape != (len(params),) or scores.shape[:1] != means.shape or scores.ndim != 2:
+        raise ValueError(f"There must be scores of {len(params)} candidates. Got {scores.shape} and {means.shape}.")
+    estimator.cv_results_ = cv_results(params, scores, means)
+    estimator.best_index_, estimator.best_params_, estimator.best_score_ = best, params[best], float(means[best])
 
 
 def _machine_arrays(estimator: BaseSetSVC) -> dict[str, Array]:
@@ -78,10 +102,8 @@ def restore(cls: type[BaseSetSVC], model: ModelFile) -> BaseSetSVC:
     estimator.support_ = _as_support(model.arrays["support"])
     _restore_fitted(estimator, described["fitted"])
     _restore_machine(estimator, model.arrays)
-    for name, value in from_json(described["chosen"]).items():
-        if name not in CHOSEN:
-            raise ValueError(f"chosen must hold some of {', '.join(CHOSEN)}. Got {name!r}.")
-        setattr(estimator, name, value)
+    if isinstance(estimator, SetSVCCV):
+        _restore_chosen(estimator, from_json(described["chosen"]))
     return estimator
 
 
