@@ -61,7 +61,7 @@ def write(path: str | os.PathLike[str], model: ModelFile) -> None:
         raise IsADirectoryError(f"{os.fspath(path)!r} must be the path of a file. It is a folder.")
     versions = {"version": __version__, "numpy": np.__version__, "scikit_learn": sklearn.__version__}
     header = {"format": FORMAT, "kind": model.kind, **versions, **model.description}
-    arrays = {name: np.ascontiguousarray(array) for name, array in model.arrays.items()}
+    arrays = {name: np.asarray(array, order="C") for name, array in model.arrays.items()}
     header["digest"] = digest(header, arrays)
     payload = to_safetensors(arrays, metadata={FIELD: json.dumps(header, allow_nan=False)})
     write_atomically(Path(path), payload)
@@ -73,7 +73,7 @@ def digest(header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> str:
     total = hashlib.sha256(json.dumps(known, sort_keys=True).encode())
     for name in sorted(arrays):
         total.update(f"{name} {arrays[name].dtype.str} {arrays[name].shape}".encode())
-        total.update(np.ascontiguousarray(arrays[name]).tobytes())
+        total.update(arrays[name].tobytes())
     return total.hexdigest()
 
 
@@ -172,14 +172,13 @@ def decode_labels(encoded: dict[str, Any]) -> npt.NDArray[Any]:
     return labels
 
 
-def check_arrays(arrays: dict[str, npt.NDArray[Any]], shapes: dict[str, tuple[int, ...]]) -> None:
-    """Refuse arrays that do not have these shapes, are not floats or not finite, or that no training can return."""
+def check_letters(arrays: dict[str, npt.NDArray[Any]], shapes: dict[str, tuple[int, ...]]) -> None:
+    """Refuse parameters that do not have these shapes, are not floats or not finite, or that no training can return."""
     for name, shape in shapes.items():
         array = arrays[name]
         check_floats(name, array, shape)
-        # Scaling is in the units of the data, which may be of any size.
         largest = array.flat[np.abs(array).argmax()]
-        if not name.startswith("scale_") and np.abs(largest) > LARGEST:
+        if np.abs(largest) > LARGEST:
             raise ValueError(f"{name} must hold values of at most {LARGEST:g} in size. Got {largest:g}.")
 
 

@@ -12,10 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from setrbm import persistence
 from setrbm._types import Array
 from setrbm.energy import Params
-from setrbm.estimators.file_parts import CanSave, as_names
+from setrbm.estimators.file_parts import CanSave, as_names, restored_scaling, scaling_arrays
 from setrbm.estimators.prediction import BaseSetClassifier, letter_shapes
 from setrbm.estimators.settings import Settings, check_execution
-from setrbm.scaling import Scaling
 from setrbm.training import HISTORY
 
 
@@ -31,8 +30,6 @@ class Saveable(CanSave, BaseSetClassifier):
         check_execution(self)
         arrays = {letter: np.asarray(getattr(self, f"{letter}_")) for letter in self.letters}
         scaling = self._scaling()
-        if scaling is not None:
-            arrays |= {"scale_low": scaling.low, "scale_factor": scaling.factor}
         names = getattr(self, "feature_names_in_", None)
         description = {
             "settings": persistence.to_json(self._fitted_params()),
@@ -47,7 +44,7 @@ class Saveable(CanSave, BaseSetClassifier):
             "calibration_temperature": self.calibration_temperature_,
             **self._describe(),
         }
-        return persistence.ModelFile(type(self).__name__, description, arrays)
+        return persistence.ModelFile(type(self).__name__, description, arrays | scaling_arrays(scaling))
 
     def _fitted_params(self) -> dict[str, Any]:
         """Return the constructor's parameters as they were when the model was fitted."""
@@ -77,17 +74,11 @@ class Saveable(CanSave, BaseSetClassifier):
         if n_hidden < 1 or n_features < 1:
             raise ValueError(f"There must be hidden units and features. Got {n_hidden} and {n_features}.")
         shapes = letter_shapes(n_hidden, n_features, len(self.classes_))
-        scaled = described["scale_floor"] is not None
-        persistence.check_arrays(
-            arrays, shapes | ({"scale_low": (n_features,), "scale_factor": (n_features,)} if scaled else {})
-        )
+        persistence.check_letters(arrays, shapes)
         self.n_features_in_ = n_features
         if described["feature_names"] is not None:
             self.feature_names_in_ = as_names(described["feature_names"], n_features)
-        if scaled:
-            if (floor := float(described["scale_floor"])) not in (0.0, -1.0):
-                raise ValueError(f"scale_floor must be 0 or -1. Got {floor}.")
-            self._set_scaling(Scaling(arrays["scale_low"], arrays["scale_factor"], floor))
+        self._set_scaling(restored_scaling(arrays, described["scale_floor"], n_features))
         self.temperature_ = _as_temperature(described.get("temperature", 1.0), n_hidden, self.AVERAGES)
         self.calibration_temperature_ = _as_positive(described, "calibration_temperature")
         self._set_letters(Params(*(_as_trained(arrays[letter]) for letter in self.letters)))

@@ -172,7 +172,8 @@ class BaseSetSVC(CanSave, ClassifierMixin, BaseEstimator):
     @available_if(_wants_probabilities)
     def predict_proba(self, X: Any) -> Array:
         """Return p(y | X), of shape (n_sets, n_classes); close to a tie it may favor another class than ``predict``."""
-        return self.calibration_.probabilities(self.decision_function(X))
+        decisions = self.decision_function(X)
+        return self.calibration_.probabilities(decisions)
 
     @available_if(_wants_probabilities)
     def predict_log_proba(self, X: Any) -> Array:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from sklearn.base import clone
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfTransformer
@@ -65,16 +66,13 @@ class Transformer:
         check_is_fitted(estimator)
         fitted = {name: getattr(estimator, name) for name in (*self.arrays, *self.counts) if hasattr(estimator, name)}
         arrays = {name: np.asarray(value) for name, value in fitted.items() if value is not None}
-        # Products of matrices are equal to the last bit only if their memory layouts are equal.
-        by_column = [name for name, array in arrays.items() if not array.flags.c_contiguous]
         description = {
             "settings": describe_settings(estimator, self.parts),
             **describe_features(estimator),
             "none": [name for name, value in fitted.items() if value is None],
-            "by_column": by_column,
+            "strides": {name: gaps for name, array in arrays.items() if (gaps := _gaps(array))},
         }
-        stored = {name: array.T if name in by_column else array for name, array in arrays.items()}
-        return ModelFile(self.cls.__name__, description, stored)
+        return ModelFile(self.cls.__name__, description, arrays)
 
     def restore(self, model: ModelFile, parts: Sequence[Any]) -> Any:
         """Return the fitted transformer a model file describes."""
@@ -96,12 +94,11 @@ class Transformer:
         found: dict[str, Any] = {
             name: None for name in (*self.arrays, *self.counts) if name in model.description["none"]
         }
-        sizes = {"n": n_features}
+        strides, sizes = model.description["strides"], {"n": n_features}
         for name in self.arrays:
             if name in model.arrays:
-                stored = model.arrays[name]
-                array = stored.T if name in model.description["by_column"] else stored
-                found[name] = _as_fitted(name, array, self.arrays[name], sizes)
+                array = _as_fitted(name, model.arrays[name], self.arrays[name], sizes)
+                found[name] = _laid_out(array, strides.get(name))
         for name in self.counts:
             if name in model.arrays:
                 found[name] = _as_counts(name, model.arrays[name], n_features)
@@ -131,6 +128,40 @@ def _as_fitted(name: str, array: Array, letters: str, sizes: dict[str, int]) -> 
             sizes.setdefault(letter, max(1, size))
     check_floats(name, array, tuple(sizes.get(letter, 1) for letter in letters))
     return array
+
+
+def _gaps(array: Array) -> list[int] | None:
+    """Return the strides of an array in items; None if it is contiguous, or has too many gaps to keep."""
+    strides = [stride // array.itemsize for stride in array.strides]
+    return None if array.flags.c_contiguous or _n_items(array.shape, strides) > _most_items(array) else strides
+
+
+def _n_items(shape: tuple[int, ...], strides: list[int]) -> int:
+    return 1 + sum(abs(stride) * (size - 1) for stride, size in zip(strides, shape, strict=True))
+
+
+def _most_items(array: Array) -> int:
+    """Return how many items an array may take with its gaps, so that a small file cannot fill the memory."""
+    return 16 * array.size + 2**20
+
+
+def _laid_out(array: Array, strides: Any) -> Array:
+    """Return a copy with these strides in items, or the array itself if they are None.
+
+    TruncatedSVD has components with gaps between rows, or in reverse order. A product with them is equal to the last
+    bit only if the strides are equal too.
+    """
+    if strides is None:
+        return array
+    if len(strides) != array.ndim or not all(type(stride) is int and stride != 0 for stride in strides):
+        raise ValueError(f"There must be {array.ndim} strides other than 0. Got {strides}.")
+    if (n_items := _n_items(array.shape, strides)) > _most_items(array):
+        raise ValueError(f"Strides must leave few gaps. Got {strides} for shape {array.shape}.")
+    first = sum(-stride * (size - 1) for stride, size in zip(strides, array.shape, strict=True) if stride < 0)
+    items = np.zeros(n_items, array.dtype)[first:]
+    laid_out = as_strided(items, array.shape, [stride * array.itemsize for stride in strides])
+    laid_out[...] = array
+    return laid_out
 
 
 def _as_counts(name: str, array: Array, n_features: int) -> Any:
