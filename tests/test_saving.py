@@ -281,7 +281,7 @@ def test_pipelines_that_scikit_learn_would_refuse_are_refused(tmp_path, steps, m
 
 def test_a_classifier_in_the_middle_is_refused(tmp_path):
     model = Pipeline([("svc", SetSVC().fit(*some_sets())), ("end", None)])
-    with pytest.raises(ValueError, match="Pipeline step 'svc' must be a transformer. Got SetSVC"):
+    with pytest.raises(ValueError, match="Pipeline step 'svc' must be a transformer. Got an object of class SetSVC"):
         save(model, tmp_path / "m")
 
 

@@ -84,7 +84,9 @@ class Steps:
         left = list(parts)
         steps = [(name, left.pop(0) if step == "part" else step) for name, step in model.description["steps"]]
         _check_steps(steps)
-        return Pipeline(steps, **persistence.from_json(model.description["settings"]))
+        pipeline = Pipeline(steps, **persistence.from_json(model.description["settings"]))
+        pipeline._validate_params()
+        return pipeline
 
 
 def _is_passthrough(step: Any) -> bool:
@@ -98,9 +100,10 @@ def _check_steps(steps: list[tuple[Any, Any]]) -> None:
         raise ValueError(f"A Pipeline must have steps whose names are strings without '__'. Got {names}.")
     if len(set(names)) < len(names) or set(names) & set(Pipeline([]).get_params(deep=False)):
         raise ValueError(f"Names of steps must be unique, and not parameters of Pipeline. Got {names}.")
-    for name, step in steps[:-1]:
-        if not _is_passthrough(step) and not hasattr(step, "transform"):
-            raise ValueError(f"Pipeline step {name!r} must be a transformer. Got {type(step).__name__}.")
+    for k, (name, step) in enumerate(steps):
+        what, method = ("an estimator", "fit") if k == len(steps) - 1 else ("a transformer", "transform")
+        if not _is_passthrough(step) and not hasattr(step, method):
+            raise ValueError(f"Pipeline step {name!r} must be {what}. Got an object of class {type(step).__name__}.")
 
 
 # The one place that lists what can be saved. A class whose state is a few arrays is one more row of TRANSFORMERS.

@@ -18,12 +18,21 @@ from setrbm._types import Array
 from setrbm.estimators.file_parts import describe_features, describe_settings, restore_features
 from setrbm.estimators.input_pooling import InputPooling
 from setrbm.estimators.per_vector import PerVector
+from setrbm.estimators.settings import is_number
 from setrbm.persistence import ModelFile, check_floats, from_json
 
 
 def _as_scikit_learn_does(estimator: Any) -> None:
     """Check the constructor's parameters, as fit of scikit-learn's estimators does."""
     estimator._validate_params()
+
+
+def _check_range(scaler: Any) -> None:
+    """Check the parameters of MinMaxScaler, whose fit checks the range only as a tuple of any length."""
+    scaler._validate_params()
+    low, high = scaler.feature_range
+    if not (is_number(low) and is_number(high) and low < high):
+        raise ValueError(f"feature_range must hold two increasing numbers. Got {scaler.feature_range}.")
 
 
 @dataclass(frozen=True)
@@ -188,6 +197,7 @@ TRANSFORMERS = (
         arrays={"min_": "n", "scale_": "n", "data_min_": "n", "data_max_": "n", "data_range_": "n"},
         counts=("n_samples_seen_",),
         positive=("scale_",),
+        check=_check_range,
     ),
     Transformer(TfidfTransformer, arrays={"idf_": "n"}, needed_if={"idf_": "use_idf"}),
     Transformer(
