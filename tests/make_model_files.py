@@ -8,9 +8,13 @@ import json
 from pathlib import Path
 
 import numpy as np
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
 
-from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV, persistence
-from setrbm.estimators import MaxOutClassifier, MaxOutClassifierCV
+from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV, persistence, save
+from setrbm.estimators import InputPooling, MaxOutClassifier, MaxOutClassifierCV, PerVector, SetSVC, SetSVCCV
 
 FOLDER = Path(__file__).parent / "data" / "models"
 N_CHECKED = 5
@@ -18,6 +22,16 @@ NAMES = ["mass", "charge", "length"]
 LABELS = np.array(["musk", "other"])
 SHORT = {"max_epochs": 20, "random_state": 0}
 ONE = {"learning_rate": 0.3, "early_stopping": False, "weight_decay": 0.0, **SHORT}
+# Files of estimators that take vectors, not sets.
+OF_VECTORS = {
+    "ClassRBM",
+    "StandardScaler",
+    "MinMaxScaler",
+    "TfidfTransformer",
+    "QuantileTransformer",
+    "TruncatedSVD",
+}
+METHODS = ("predict", "predict_proba", "decision_function", "transform")
 
 
 def sets(seed=0, n_sets=16):
@@ -29,23 +43,53 @@ def sets(seed=0, n_sets=16):
     return Bags(np.round(X, 2), np.concatenate([[0], np.cumsum(sizes)]), feature_names=NAMES), LABELS[y]
 
 
-def estimators():
-    """Return an unfitted estimator for each file."""
+def of_vectors(bags):
+    """Return the first vector of each set."""
+    return bags.X[bags.offsets[:-1]]
+
+
+def classifiers():
+    """Return an unfitted classifier for each file of one."""
     weights = {"musk": 2.0, "other": 1.0}
     chosen = {"learning_rate": (0.1, 0.3), "init_scale": 0.1, **SHORT}
     return {
         "ClassSetRBM": ClassSetRBM(2, constraint="or", pooling="soft", class_weight=weights, **ONE),
-        "ClassSetRBMCV": ClassSetRBMCV(2, n_fits=2, **chosen),
+        "ClassSetRBMCV": ClassSetRBMCV(2, n_fits=2, calibrate=True, **chosen),
         "ClassRBM": ClassRBM(2, objective="hybrid", **ONE),
         "MaxOutClassifier": MaxOutClassifier("mlp", n_hidden=2, **ONE),
         "MaxOutClassifierCV": MaxOutClassifierCV("rbm", n_hidden=2, weight_decay=(0.0, 0.01), **chosen),
+        "SetSVC": SetSVC("migraph2", C=3.0),
+        "SetSVC-three-classes": SetSVC("max", spectrum="clip", probability=True, random_state=0),
+        "SetSVCCV": SetSVCCV(C=(1.0, 10.0), gamma_factors=(0.5, 1.0), random_state=0),
+    }
+
+
+def transformers():
+    """Return an unfitted transformer, or a pipeline, for each file of one."""
+    scaled = make_pipeline(StandardScaler(), MinMaxScaler((-1, 1)))
+    return {
+        "InputPooling": InputPooling(("max", "std", "size")),
+        "PerVector": PerVector(StandardScaler()),
+        "StandardScaler": StandardScaler(),
+        "MinMaxScaler": MinMaxScaler(clip=True),
+        "TfidfTransformer": TfidfTransformer(sublinear_tf=True),
+        "QuantileTransformer": QuantileTransformer(n_quantiles=4, output_distribution="normal"),
+        "TruncatedSVD": TruncatedSVD(2, random_state=0),
+        "Pipeline": make_pipeline(PerVector(scaled), "passthrough", make_pipeline(SetSVC(scale=None))),
+        "Pipeline-pooled": make_pipeline(InputPooling(), StandardScaler(), ClassRBM(2, **ONE)),
     }
 
 
 def outputs(model, X):
     """Return everything that a model computes for some sets, as lists for JSON."""
-    methods = ("predict", "predict_proba", "transform")
-    return {name: getattr(model, name)(X).tolist() for name in methods if hasattr(model, name)}
+    computed = {name: getattr(model, name)(X) for name in METHODS if hasattr(model, name)}
+    return {name: plain(output).tolist() for name, output in computed.items()}
+
+
+def plain(output):
+    """Return an output as a dense array."""
+    output = output.X if isinstance(output, Bags) else output
+    return output.toarray() if hasattr(output, "toarray") else np.asarray(output)
 
 
 def main():
@@ -54,10 +98,10 @@ def main():
     folder.mkdir(parents=True)
     bags, y = sets()
     expected = {}
-    for name, estimator in estimators().items():
-        X, labels = (bags.X[bags.offsets[:-1]], y) if name == "ClassRBM" else (bags, y)
-        model = estimator.fit(X, labels)
-        model.save(folder / f"{name}.safetensors")
+    for name, estimator in {**classifiers(), **transformers()}.items():
+        X = of_vectors(bags) if name in OF_VECTORS else bags
+        model = estimator.fit(X, np.arange(len(y)) % 3 if "three" in name else y)
+        save(model, folder / f"{name}.safetensors")
         expected[name] = outputs(model, X[:N_CHECKED])
     record = {"names": NAMES, "sets": [bags[k].tolist() for k in range(N_CHECKED)], "outputs": expected}
     (folder / "expected.json").write_text(json.dumps(record) + "\n", encoding="utf-8")
