@@ -112,6 +112,7 @@ HOSTILE = [
     ("svc", header(kind="ClassSetRBM"), "does not fit"),
     ("svc", header(n_features=5, feature_names=None), "scale_low must hold floats of shape"),
     ("svc", header(n_features=True), "n_features must be an integer between 1 and 2147483647. Got True"),
+    ("svc", header(largest_set=0), "largest_set must be an integer of 1 or more. Got 0"),
     ("svc", header(feature_names=["a"]), "feature_names must hold 4 strings"),
     ("svc", header(classes={"dtype": "<i8", "values": [0, 1, 2]}), "coef must hold floats of shape"),
     ("svc", inside("fitted", gamma=0.0), "gamma must be a positive number"),

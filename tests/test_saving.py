@@ -67,6 +67,7 @@ def test_a_loaded_svc_predicts_the_same_to_the_bit(tmp_path, kernel, n_classes, 
         assert_same(model, again, new)
         assert hasattr(again, "predict_proba") == ("probability" in settings)
         np.testing.assert_array_equal(again.support_, model.support_)
+        assert again.largest_set_ == model.largest_set_ == 4
         assert (again.C_, again.gamma_, again.threshold_) == (model.C_, model.gamma_, model.threshold_)
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from setrbm import persistence
 from setrbm._types import Array
+from setrbm.estimators.settings import integer, is_count
 from setrbm.scaling import Scaling
 
 # A model without arrays cannot show how many features it has; no sparse matrix has more.
@@ -44,19 +45,26 @@ def describe_settings(estimator: Any, but: tuple[str, ...] = ()) -> Any:
 
 
 def describe_features(estimator: Any) -> dict[str, Any]:
-    """Return number and names of the features an estimator was fitted on."""
+    """Return number and names of the features and, of estimators of sets, the size of the largest set in fit."""
     names = getattr(estimator, "feature_names_in_", None)
-    return {"n_features": int(estimator.n_features_in_), "feature_names": None if names is None else list(names)}
+    return {
+        "n_features": int(estimator.n_features_in_),
+        "feature_names": None if names is None else list(names),
+        "largest_set": getattr(estimator, "largest_set_", None),
+    }
 
 
 def restore_features(estimator: Any, described: Mapping[str, Any]) -> int:
-    """Set number and names of the features of an estimator, and return their number."""
-    n_features = described["n_features"]
-    if type(n_features) is not int or not 1 <= n_features <= MOST_FEATURES:
+    """Set what ``describe_features`` returned, and return the number of features."""
+    n_features: int = described["n_features"]
+    if not is_count(n_features) or n_features > MOST_FEATURES:
         raise ValueError(f"n_features must be an integer between 1 and {MOST_FEATURES}. Got {n_features!r}.")
     estimator.n_features_in_ = n_features
     if described["feature_names"] is not None:
         estimator.feature_names_in_ = as_names(described["feature_names"], n_features)
+    if described["largest_set"] is not None:
+        integer("largest_set", described["largest_set"])
+        estimator.largest_set_ = described["largest_set"]
     return n_features
 
 
