@@ -43,8 +43,8 @@ class Kind(Protocol):
 
 
 @dataclass(frozen=True)
-class Classifier:
-    """A classifier of this package, with the functions that describe and restore it."""
+class Leaf:
+    """An estimator without others inside, with the functions that describe and restore it."""
 
     cls: type
     to_file: Callable[[Any], ModelFile]
@@ -59,7 +59,7 @@ class Classifier:
         return self.to_file(estimator)
 
     def restore(self, model: ModelFile, parts: Sequence[Any]) -> Any:
-        """Return the fitted classifier."""
+        """Return the fitted estimator."""
         return self.from_file(model)
 
 
@@ -109,8 +109,8 @@ def _check_steps(steps: list[tuple[Any, Any]]) -> None:
 # The one place that lists what can be saved. A class whose state is a few arrays is one more row of TRANSFORMERS.
 _RBMS: tuple[type[Saveable], ...] = (ClassRBM, ClassSetRBM, ClassSetRBMCV, MaxOutClassifier, MaxOutClassifierCV)
 _KINDS: tuple[Kind, ...] = (
-    *(Classifier(cls, cls._to_file, cls._from_file) for cls in _RBMS),
-    *(Classifier(cls, svc_files.describe, partial(svc_files.restore, cls)) for cls in (SetSVC, SetSVCCV)),
+    *(Leaf(cls, cls._to_file, cls._from_file) for cls in _RBMS),
+    *(Leaf(cls, svc_files.describe, partial(svc_files.restore, cls)) for cls in (SetSVC, SetSVCCV)),
     *TRANSFORMERS,
     Steps(),
 )

@@ -22,7 +22,7 @@ from setrbm.estimators.settings import is_number
 from setrbm.persistence import ModelFile, check_floats, from_json
 
 
-def _as_scikit_learn_does(estimator: Any) -> None:
+def _check_parameters(estimator: Any) -> None:
     """Check the constructor's parameters, as fit of scikit-learn's estimators does."""
     estimator._validate_params()
 
@@ -63,7 +63,7 @@ class Transformer:
     needed_if: dict[str, str] = field(default_factory=dict)
     positive: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
-    check: Callable[[Any], Any] = _as_scikit_learn_does
+    check: Callable[[Any], Any] = _check_parameters
 
     def parts_of(self, estimator: Any) -> list[tuple[str, Any]]:
         """Return the estimators within a fitted estimator, and what to call them in messages."""
