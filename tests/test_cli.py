@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import csv
 import dataclasses
+import errno
 import importlib.util
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -260,13 +262,93 @@ def test_a_model_file_is_overwritten_only_by_force(work, tmp_path):
     assert load(model).classes_.tolist() == ["no", "yes"]
 
 
-def test_a_place_that_cannot_be_written_is_refused_before_any_work(work, tmp_path):
-    missing = run("fit", "none.csv", tmp_path / "no" / "m.safetensors")
-    assert missing.exit_code == 2
-    assert "The folder of the output must exist." in missing.stderr
-    folder = run("fit", "none.csv", tmp_path)
-    assert folder.exit_code == 2
-    assert "must not be a folder" in folder.stderr
+def unwritable(folder):
+    """Yield outputs that cannot be written, with what is said about them."""
+    os.mkfifo(folder / "pipe")
+    (folder / "file").touch()
+    yield folder / "no" / "m", "must be in a folder that exists. There is no folder"
+    yield folder / "file" / "m", "must be in a folder."
+    yield folder, "must be a regular file, or the name of a new one. It is a folder."
+    yield folder / "pipe", "It is a named pipe."
+    yield "/dev/null", "It is a device."
+    yield "/proc/m", "Cannot write the file ("
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_any_work(work, tmp_path, monkeypatch):
+    def never(*_, **__):
+        raise AssertionError("a model was trained or loaded")
+
+    monkeypatch.setattr(ClassSetRBMCV, "fit", never)
+    monkeypatch.setattr("setrbm.load", never)
+    for path, message in unwritable(tmp_path):
+        commands = (("fit", work / "data.csv", path), ("predict", "model", work / "data.csv", "-o", path))
+        for command in commands:
+            result = run(*command, "--force")
+            assert result.exit_code == 2, result.stderr
+            assert message in result.stderr
+            assert f"{str(path)!r}" in result.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "pipe"]
+
+
+def test_a_link_given_as_output_stays_a_link(work, tmp_path):
+    (tmp_path / "real").mkdir()
+    for name, command in (
+        ("m", ("fit", work / "data.csv", tmp_path / "m", *QUICK)),
+        ("a.csv", ("predict", work / "model.safetensors", work / "data.csv", "-o", tmp_path / "a.csv")),
+    ):
+        (tmp_path / name).symlink_to(Path("real") / name)
+        assert run(*command).exit_code == 0
+        assert (tmp_path / name).is_symlink()
+        assert (tmp_path / "real" / name).stat().st_size > 0
+        # What the link leads to exists now.
+        assert run(*command).exit_code == 2
+
+
+@pytest.mark.parametrize("command", ["fit", "predict"])
+def test_a_full_disk_is_reported_with_the_users_file_and_the_old_one_is_kept(work, tmp_path, monkeypatch, command):
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = tmp_path / "out"
+    path.write_text("old")
+    monkeypatch.setattr(os, "fsync", full)
+    files = (work / "data.csv", path) if command == "fit" else (work / "model.safetensors", work / "data.csv")
+    result = run(command, *files, *(QUICK if command == "fit" else ("-o", path)), "--force")
+    assert result.exit_code == 1
+    assert result.stderr == f"Error: Cannot write the file (No space left on device): {str(path)!r}.\n"
+    assert path.read_text() == "old"
+    assert [one.name for one in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("command", ["fit", "predict"])
+def test_a_file_that_appears_during_the_work_is_kept(work, tmp_path, monkeypatch, command):
+    path = tmp_path / "out"
+    link = os.link
+
+    def late(*arguments):
+        path.write_text("of another run")
+        return link(*arguments)
+
+    monkeypatch.setattr(os, "link", late)
+    files = (work / "data.csv", path) if command == "fit" else (work / "model.safetensors", work / "data.csv")
+    result = run(command, *files, *(QUICK if command == "fit" else ("-o", path)))
+    assert result.exit_code == 1
+    assert f"{str(path)!r} must be a new file. Another program has created it in the meantime" in result.stderr
+    assert path.read_text() == "of another run"
+    assert [one.name for one in tmp_path.iterdir()] == ["out"]
+
+
+def test_of_two_runs_with_the_same_new_output_exactly_one_succeeds(work, tmp_path):
+    for i in range(3):
+        command = [sys.executable, "-m", "setrbm", "predict", "model.safetensors", "data.csv", "-o"]
+        path = tmp_path / f"{i}.csv"
+        runs = [subprocess.Popen([*command, path], cwd=work, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+        said = [one.communicate(timeout=120)[1] for one in runs]
+        assert sorted(one.returncode for one in runs) in ([0, 1], [0, 2]), said
+        refused = next(words for words, one in zip(said, runs, strict=True) if one.returncode)
+        assert "exists already" in refused or "Another program has created it" in refused
+        assert path.read_text().startswith("bag,label,probability\n")
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 def test_what_is_read_is_never_overwritten(work):
@@ -621,12 +703,16 @@ def test_reproduce_makes_the_table_its_page_and_goes_on_from_what_is_there(tmp_p
     assert {(row.system, row.fold) for row in rows} == {(s, f) for s in ("SVM-max", "Pooled SVM") for f in range(3)}
     files = sorted(path.name for path in (tmp_path / "out").iterdir() if not path.name.endswith(".lock"))
     assert files == ["images", "reproduction.md", "table1-runs.json", "table1.csv", "table1.html", "table1.tex"]
+    written = (tmp_path / "out" / "reproduction.md").stat().st_mtime_ns
     again = reproduce(tmp_path / "out", "-m", "svm-max", "-m", "Pooled SVM")
     assert again.exit_code == 0
     assert [row.key for row in read_results(tmp_path / "out" / "table1.csv")] == [row.key for row in rows]
     assert "Nothing to do" not in first.stdout
     assert "Nothing to do: all 6 folds are in " in again.stdout
     assert "To run them again, write to another folder with -o." in again.stdout
+    assert re.search(r"SVM-max +[0-9.]+ ", again.stdout)
+    assert "No page was written. To write it anew: setrbm reproduce page -o " in again.stdout
+    assert (tmp_path / "out" / "reproduction.md").stat().st_mtime_ns == written
     runs = json.loads((tmp_path / "out" / "table1-runs.json").read_text())
     command = "setrbm reproduce table1 --quick -m SVM-max -m 'Pooled SVM' -d musk1 --folds 3"
     assert [entry["command"] for entry in runs] == [command]
@@ -714,7 +800,7 @@ def test_without_a_gpu_it_is_said_before_any_work(tmp_path):
 def test_the_page_alone_is_written_from_what_is_there(tmp_path):
     out, docs = tmp_path / "out", tmp_path / "docs"
     (tmp_path / "file").touch()
-    assert "must go to a folder. Got the file" in run("reproduce", "page", "-o", tmp_path / "file").stderr
+    assert "must be a folder, or the name of a new one" in run("reproduce", "page", "-o", tmp_path / "file").stderr
     empty = run("reproduce", "page", "-o", out)
     assert empty.exit_code == 2
     assert "There are no results to show in " in empty.stderr
@@ -729,11 +815,19 @@ def test_the_page_alone_is_written_from_what_is_there(tmp_path):
 
 
 def test_a_folder_that_cannot_be_written_to_is_refused_before_any_work(tmp_path, monkeypatch):
-    monkeypatch.setattr("os.access", lambda path, mode: "docs" not in str(path))
+    create = os.open
+
+    def protected(path, *flags):
+        if "docs" in str(path):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return create(path, *flags)
+
+    monkeypatch.setattr(os, "open", protected)
     (tmp_path / "docs").mkdir()
-    result = reproduce(tmp_path / "out", "-m", "SVM-max", "--report", tmp_path / "docs" / "new")
+    new = tmp_path / "docs" / "new"
+    result = reproduce(tmp_path / "out", "-m", "SVM-max", "--report", new)
     assert result.exit_code == 2
-    assert "must go to a folder that can be written to. Got " in result.stderr
+    assert result.stderr == f"Error: Cannot write to the folder (Permission denied): {str(new)!r}.\n"
     assert not (tmp_path / "out").exists()
 
 

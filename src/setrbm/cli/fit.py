@@ -26,7 +26,7 @@ from setrbm.cli._options import (
     RatesOption,
     SeedOption,
 )
-from setrbm.cli._output import check_writable, count, show_json
+from setrbm.cli._output import check_output, count, show_json
 from setrbm.cli._progress import Bar, FitProgress
 
 if TYPE_CHECKING:
@@ -57,9 +57,10 @@ def fit(
     Learning rates and initial scales that are not given are chosen: they are tried side by side, judged on held-out
     sets, and the best are refitted on all sets five times; the five fits are averaged.
     """
+    from setrbm._files import completing
     from setrbm.datasets.files import read_sets
 
-    check_writable(model, force, data)
+    check_output(model, force, data)
     bags, y = read_sets(data, bag, label)
     estimator = new_model(
         constraint=constraint, pooling=pooling, objective=objective, hidden=hidden, rates=learning_rate,
@@ -67,7 +68,8 @@ def fit(
     )  # fmt: skip
     begin = time.perf_counter()
     fit_with_bar(estimator, bags, y, "Fitting", quiet)
-    estimator.save(model)
+    with completing(model, overwrite=force) as unfinished:
+        estimator.save(unfinished)
     summary = _summary(estimator, bags, y) | {"seconds": time.perf_counter() - begin, "model": str(model)}
     if json:
         show_json(summary)

@@ -11,7 +11,7 @@ import typer
 
 from setrbm.cli._models import columns_of
 from setrbm.cli._options import BagOption, DataArgument, ForceOption, JsonOption, LabelOption, ModelArgument
-from setrbm.cli._output import check_writable, count, show_json
+from setrbm.cli._output import check_output, count, show_json
 
 if TYPE_CHECKING:
     from setrbm._types import Array
@@ -37,14 +37,14 @@ def predict(
     from setrbm.datasets.files import read_bags
 
     if output is not None:
-        check_writable(output, force, model, data)
+        check_output(output, force, model, data)
     fitted = load(model)
     bags = read_bags(data, bag, label, **columns_of(fitted))
     answers = _answers(fitted, bags.ids, fitted.predict_proba(bags), proba)
     if output is not None:
         from setrbm._files import write_atomically
 
-        write_atomically(output, _as_csv(answers, bag, label).encode())
+        write_atomically(output, _as_csv(answers, bag, label).encode(), overwrite=force)
         typer.echo(f"Wrote the classes of {count(len(answers), 'set')} to {output}.", err=True)
     if json:
         show_json({"model": str(model), "data": str(data), "sets": answers})
