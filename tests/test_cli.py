@@ -512,7 +512,7 @@ def test_explanations_are_those_of_the_library(work):
     for one, part, top in zip(told["sets"], explanation, explanation.top_features(2), strict=True):
         assert one["set"] == part.ids[0]
         assert [v["drop"] for v in one["vectors"]] == part.drop.tolist()
-        assert one["deciding_vector"] == int(part.drop.argmax()) + 1
+        assert one["deciding_vector"] == (int(part.drop.argmax()) + 1 if part.decided[0] else None)
         code = model.classes_.tolist().index(one["explained"])
         assert [v["alone"] for v in one["vectors"]] == part.alone[:, code].tolist()
         assert [(f["feature"], f["contribution"]) for f in one["features"]] == top
@@ -520,10 +520,25 @@ def test_explanations_are_those_of_the_library(work):
 
 def test_the_deciding_vector_is_marked_and_the_first_sets_are_shown_by_default(work):
     shown = run("explain", work / "model.safetensors", work / "data.csv", "--vectors", "1").stdout
-    assert shown.count("Set set") == shown.count("decided") == 5
+    told = answer("explain", work / "model.safetensors", work / "data.csv")["sets"]
+    n_decided = sum(one["deciding_vector"] is not None for one in told)
+    assert shown.count("Set set") == 5
+    assert len(re.findall(r"decided\s*$", shown, re.MULTILINE)) == n_decided
     assert "use --vectors or --json to see them" in shown
     assert "Top features: " in shown
     assert any(name in shown for name in ("size", "shape", "color"))
+
+
+def test_where_no_vector_decided_none_is_marked(tmp_path):
+    # Two identical vectors: without either of them, the other gives the same answer.
+    bags = Bags.from_list([[[k % 2, 0.5]] * 2 for k in range(12)], feature_names=["a", "b"])
+    write_csv(tmp_path / "data.csv", bags, np.arange(12) % 2)
+    assert run("fit", tmp_path / "data.csv", tmp_path / "m", *QUICK).exit_code == 0
+    told = answer("explain", tmp_path / "m", tmp_path / "data.csv")["sets"]
+    assert [one["deciding_vector"] for one in told] == [None] * 5
+    shown = run("explain", tmp_path / "m", tmp_path / "data.csv").stdout
+    assert shown.count("; no vector decided alone\n") == 5
+    assert not re.search(r"decided\s*$|[+-]0\.000", shown.replace("no vector decided alone", ""), re.MULTILINE)
 
 
 def test_another_class_can_be_explained(work):
@@ -646,46 +661,95 @@ def test_what_cannot_be_fetched_is_said_in_one_sentence_and_nothing_is_written(d
 @pytest.fixture
 def quick_demo(monkeypatch):
     model = ClassSetRBMCV(n_hidden=10, learning_rate=0.1, init_scale=0.3, max_epochs=10, random_state=0)
-    monkeypatch.setattr("setrbm.cli.demo._new_model", lambda: model)
-    monkeypatch.setattr("setrbm.cli.demo.FOLDS", 2)
+    monkeypatch.setattr("setrbm.cli._digits.new_model", lambda: model)
+    monkeypatch.setattr("setrbm.cli._molecules.new_model", lambda: model)
+    monkeypatch.setattr("setrbm.cli._molecules.FOLDS", 2)
+
+
+DEMO_FILES = {
+    f"{name}{end}" for name in ("digits", "musk1") for end in (".safetensors", ".csv", "-test.csv", ".png")
+}  # fmt: skip
 
 
 def test_the_demo_writes_its_files_and_the_commands_it_names_work(quick_demo, tmp_path):
     folder = tmp_path / "a folder"
     result = run("demo", "--output", folder)
     assert result.exit_code == 0, result.stderr
-    assert "the paper reports 83.91 %" in result.stdout
-    assert {path.name for path in folder.iterdir()} == {
-        "musk1.safetensors", "musk1.csv", "musk1-test.csv", "musk1.png",
-    }  # fmt: skip
-    assert (folder / "musk1.png").read_bytes().startswith(b"\x89PNG")
+    assert "The paper reports 83.91 %" in result.stdout
+    assert {path.name for path in folder.iterdir()} == DEMO_FILES
+    for name in ("digits.png", "musk1.png"):
+        assert (folder / name).read_bytes().startswith(b"\x89PNG")
     named = [line.strip() for line in result.stdout.splitlines() if line.strip().startswith("setrbm ")]
     assert len(named) == 4
     for line in named[:3]:
         done = run(*shlex.split(line)[1:])
         assert done.exit_code == 0, done.stderr
     assert "fit" in named[3]
+    # It fits into the usual terminal; the commands at the end may be as long as the path is.
+    assert (
+        max(len(line) for line in result.stdout.splitlines() if "setrbm " not in line and str(folder) not in line) < 80
+    )
 
 
 def test_the_demo_as_json_holds_what_it_shows(quick_demo, tmp_path):
     told = answer("demo", "--output", tmp_path, "--repeats", "2")
-    assert len(told["cross_validation"]["accuracy_by_fold"]) == 4
-    assert told["cross_validation"]["paper"] == 0.8391
-    assert len(told["molecules"]) == 12
-    assert sum(molecule["label"] for molecule in told["molecules"]) == 6
-    assert all(Path(name).is_file() for name in told["files"])
+    musk = told["musk1"]
+    assert len(musk["cross_validation"]["accuracy_by_fold"]) == 4
+    assert musk["cross_validation"]["paper"] == 0.8391
+    assert len(musk["molecules"]) == 12
+    assert sum(molecule["label"] for molecule in musk["molecules"]) == 6
+    assert all(Path(name).is_file() for name in musk["files"] + told["digits"]["files"])
     # The held-out molecules are those in the file, with the classes they have there.
     bags, y = read_sets(tmp_path / "musk1-test.csv")
-    assert [m["set"] for m in told["molecules"]] == bags.ids.tolist()
-    assert [m["label"] for m in told["molecules"]] == y.tolist()
+    assert [m["set"] for m in musk["molecules"]] == bags.ids.tolist()
+    assert [m["label"] for m in musk["molecules"]] == y.tolist()
+
+
+def test_the_demo_counts_how_often_the_planted_digit_decided(quick_demo, tmp_path):
+    from setrbm.datasets import make_digit_sets
+
+    digits = answer("demo", "--output", tmp_path)["digits"]
+    bags, y, planted = make_digit_sets(300, "test", random_state=0, return_evidence=True)
+    model = load(tmp_path / "digits.safetensors")
+    assert digits["accuracy"] == (model.predict(bags) == y).mean()
+    hits, chances = 0, []
+    for k, part in enumerate(model.explain(bags)):
+        inside = planted[bags.offsets[k] : bags.offsets[k + 1]]
+        if inside.any():
+            chances.append(1 / len(inside))
+            hits += bool(part.decided[0] and inside[part.drop.argmax()])
+    assert digits["sets_with_the_digit"] == len(chances) == 200
+    assert digits["decided_by_the_digit"] == hits
+    assert digits["decided_by_chance"] == pytest.approx(np.mean(chances))
+    assert [len(one["digits"]) for one in digits["sets"]] == bags.sizes[:6].tolist()
+    for one in digits["sets"]:
+        assert {"two": 2, "seven": 7}.get(one["label"], one["digits"][0]) in one["digits"]
 
 
 def test_the_demo_without_matplotlib_says_how_to_get_it_and_goes_on(quick_demo, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     result = run("demo", "--output", tmp_path)
     assert result.exit_code == 0
-    assert "pip install 'setrbm[plot]'" in result.stderr
-    assert not (tmp_path / "musk1.png").exists()
+    assert result.stderr == "No pictures: they need matplotlib. Run: pip install 'setrbm[plot]'\n"
+    assert {path.name for path in tmp_path.iterdir()} == {name for name in DEMO_FILES if not name.endswith(".png")}
+
+
+def test_the_demo_leaves_no_folder_behind_when_it_is_stopped(quick_demo, tmp_path, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("setrbm.cli._molecules.cross_validate", interrupted)
+    result = run("demo", "--output", tmp_path / "new")
+    assert result.exit_code == 130
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_demo_refuses_a_folder_that_cannot_be_written_to_before_any_work(tmp_path, monkeypatch):
+    monkeypatch.setattr("setrbm.cli._digits.run", None)
+    (tmp_path / "file").touch()
+    result = run("demo", "--output", tmp_path / "file")
+    assert result.exit_code == 2
+    assert "must be a folder, or the name of a new one" in result.stderr
 
 
 # --- reproduce ---

@@ -14,6 +14,9 @@ from setrbm.cli._errors import Refused, in_words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+# Instead of +0.000 or -0.000, which would look like evidence.
+ZERO = "0"
+
 
 def show_json(document: Any) -> None:
     """Print one JSON document to stdout."""
@@ -64,6 +67,12 @@ def count(n: int, word: str) -> str:
 def percent(share: float) -> str:
     """Return a share as a percentage with one decimal."""
     return f"{100 * share:.1f} %"
+
+
+def signed(value: float) -> str:
+    """Return a number with its sign and three decimals; ZERO if nothing of it would be seen."""
+    text = f"{value:+.3f}"
+    return text if float(text) else ZERO
 
 
 def check_output(path: Path, force: bool, *inputs: Path) -> None:
