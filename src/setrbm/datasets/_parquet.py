@@ -95,7 +95,13 @@ def _names(path: Path, column: Any, name: str) -> Labels:
         if (missing := np.flatnonzero(np.isnan(numbers))).size:
             refuse_unnamed(path, _row(int(missing[0])), name)
         return integers_or_numbers(numbers)
-    return np.array(values) if types in ({int}, {bool}) else np.array([str(value) for value in values], dtype=object)
+    if types in ({int}, {bool}):
+        return np.array(values)
+    # As in CSV files, spaces around text do not count.
+    texts = [str(value).strip() for value in values]
+    if "" in texts:
+        refuse_unnamed(path, _row(texts.index("")), name)
+    return np.array(texts, dtype=object)
 
 
 def _first_null(column: Any) -> str:
