@@ -114,6 +114,11 @@ def test_the_defaults_shown_in_help_are_those_of_the_estimator():
         ("fit", "data.csv"),
         ("fit", "data.csv", "m", "--hidden", "0"),
         ("fit", "data.csv", "m", "--constraint", "nand"),
+        ("fit", "data.csv", "m", "--learning-rate", "0"),
+        ("fit", "data.csv", "m", "--learning-rate", "nan"),
+        ("fit", "data.csv", "m", "--jobs", "0"),
+        ("fit", "data.csv", "m", "--engine", "tpu"),
+        ("fit", "data.csv", "m", "--scale", "log"),
         ("evaluate", "data.csv", "--folds", "1"),
         ("nonsense",),
     ],
@@ -184,7 +189,8 @@ def test_without_a_terminal_progress_is_a_line_now_and_then(work, monkeypatch):
     monkeypatch.setattr("setrbm.cli._progress.SECONDS_BETWEEN_LINES", 0.0)
     result = run("fit", work / "data.csv", work / "lines.safetensors", *QUICK, "--json")
     lines = result.stderr.splitlines()
-    assert lines[0].startswith("Fitting: choosing settings, epoch 1/40, at most ")
+    assert lines[0].startswith("Fitting: choosing settings, epoch 1/40, time left unknown")
+    assert lines[1].startswith("Fitting: choosing settings, epoch 2/40, at most ")
     assert "Fitting: refitting on all sets, epoch 1/" in result.stderr
     assert json.loads(result.stdout)["sets"] == 20
     assert run("fit", work / "data.csv", work / "lines.safetensors", *QUICK, "--force", "--quiet").stderr == ""
@@ -368,6 +374,180 @@ def test_columns_may_have_other_names(work, tmp_path):
     assert shown.startswith("molecule,musk,probability\nset0,")
 
 
+def saved(folder, text, name="data.csv"):
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_columns_can_be_ignored_and_the_model_remembers_its_features(work, tmp_path):
+    bags, y = sets()
+    rows = list(csv.reader((work / "data.csv").read_text().splitlines()))
+    noted = [[*row, "note" if i == 0 else "some words", "row" if i == 0 else str(i)] for i, row in enumerate(rows)]
+    data = saved(tmp_path, "".join(",".join(row) + "\n" for row in noted))
+    refused = run("fit", data, tmp_path / "m", *QUICK)
+    assert refused.exit_code == 1
+    assert "Got 'some words' in line 2, column 'note'" in refused.stderr
+    assert "--ignore on the command line" in refused.stderr
+    ignored = ("--ignore", "note", "--ignore", "row")
+    assert answer("fit", data, tmp_path / "m", *QUICK, *ignored)["features"] == 3
+    np.testing.assert_array_equal(load(tmp_path / "m").W_, load(work / "model.safetensors").W_)
+    # The same columns may be named again, but need not be, and may be missing.
+    expected = run("predict", work / "model.safetensors", work / "data.csv").stdout
+    for command in ((data,), (data, *ignored), (work / "data.csv", *ignored)):
+        assert run("predict", tmp_path / "m", *command).stdout == expected
+        assert run("explain", tmp_path / "m", *command).exit_code == 0
+        assert run("evaluate", command[0], "--model", tmp_path / "m", *command[1:]).exit_code == 0
+    cross_validated = ("evaluate", data, "--folds", "2", *QUICK)
+    assert run(*cross_validated).exit_code == 1
+    assert answer(*cross_validated, *ignored)["predictions"] == len(y) == len(bags)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--bag", "label"), "--bag and --label must name two columns. Got 'label' for both."),
+        (("--ignore", "bag"), "--ignore must not name the bag column. Got 'bag'."),
+        (("--ignore", "label"), "--ignore must not name the label column. Got 'label'."),
+    ],
+)
+def test_a_column_cannot_be_two_things(work, tmp_path, options, message):
+    model, data = work / "model.safetensors", work / "data.csv"
+    for command in (
+        ("fit", data, tmp_path / "m"),
+        ("evaluate", data),
+        ("predict", model, data),
+        ("explain", model, data),
+    ):
+        result = run(*command, *options)
+        assert result.exit_code == 2
+        assert result.stderr == f"Error: {message}\n"
+    assert "must not name a feature of the model. Got 'size'." in run("predict", model, data, "--ignore", "size").stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "weights"),
+    [
+        (("balanced",), "balanced"),
+        (("yes=3",), {"yes": 3.0}),
+        (("no=0.5", "yes=2"), {"no": 0.5, "yes": 2.0}),
+    ],
+)
+def test_class_weights_are_those_of_the_library(work, tmp_path, given, weights):
+    options = [part for one in given for part in ("--class-weight", one)]
+    assert run("fit", work / "data.csv", tmp_path / "m", *QUICK, *options).exit_code == 0
+    bags, y = read_sets(work / "data.csv")
+    model = ClassSetRBMCV(
+        n_hidden=4, learning_rate=0.1, max_epochs=40, class_weight=weights, engine="reference", random_state=0
+    ).fit(bags, y)
+    np.testing.assert_array_equal(load(tmp_path / "m").W_, model.W_)
+    assert load(tmp_path / "m").class_weight == weights
+
+
+def test_classes_that_are_numbers_or_hold_an_equals_sign_can_be_weighted():
+    from setrbm.cli._models import class_weights
+
+    assert class_weights(["1=3"], np.array([0, 1])) == {1: 3.0}
+    assert class_weights(["a=b=3"], np.array(["a=b", "c"])) == {"a=b": 3.0}
+    assert class_weights(None, np.array([0, 1])) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("heavy",), "--class-weight must be 'balanced' alone, or CLASS=WEIGHT with a positive number. Got 'heavy'."),
+        (("yes=0",), "with a positive number. Got 'yes=0'."),
+        (("yes=nan",), "with a positive number. Got 'yes=nan'."),
+        (("balanced", "yes=2"), "--class-weight must be 'balanced' alone, or CLASS=WEIGHT"),
+        (("maybe=2",), "--class-weight must name a class of the data: no, yes. Got 'maybe'."),
+        (("yes=2", "yes=3"), "--class-weight must be given once for each class. Got class yes twice."),
+    ],
+)
+def test_class_weights_that_mean_nothing_are_refused(work, tmp_path, given, message):
+    options = [part for one in given for part in ("--class-weight", one)]
+    for command in (("fit", work / "data.csv", tmp_path / "m"), ("evaluate", work / "data.csv")):
+        result = run(*command, *options)
+        assert result.exit_code == 2
+        assert message in result.stderr
+
+
+def test_scaling_can_be_left_out(work, tmp_path):
+    assert run("fit", work / "data.csv", tmp_path / "m", *QUICK, "--scale", "none").exit_code == 0
+    assert load(tmp_path / "m").scale is None
+    assert load(work / "model.safetensors").scale == "auto"
+
+
+ROWS = "bag,label,x,price\n" + "".join(f"s{k},{'ab'[k % 2]},{k / 40},{k}\n" for k in range(40))
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        (
+            "bag,kind,x\n1,a,1\n2,a,2\n",
+            ("--label", "kind"),
+            "Column 'kind' of 'data.csv' must have at least two classes. Got one: a for all 2 sets.",
+        ),
+        (
+            "bag,label,x\n7,1,1\n8,2.5,2\n",
+            (),
+            "Column 'label' of 'data.csv' must have classes. Got numbers with decimals, the first 2.5 for set 8.",
+        ),
+        (
+            ROWS,
+            ("--objective", "generative", "--scale", "none"),
+            "--objective generative needs values from 0 to 1 with --scale none. Got 38 other values in 'data.csv', the "
+            "first in column 'price', set s2. Use --objective discriminative, or --scale auto.",
+        ),
+        (
+            ROWS,
+            ("--learning-rate", "1e9", "--scale", "none", "--engine", "reference", "--epochs", "5"),
+            "Training diverged with --learning-rate 1e+09. Use a smaller one, or --scale auto.",
+        ),
+    ],
+)
+def test_what_cannot_be_learned_from_is_named_by_column_set_and_option(tmp_path, monkeypatch, text, options, message):
+    monkeypatch.chdir(tmp_path)
+    saved(tmp_path, text)
+    for command in (("fit", "data.csv", "m"), ("evaluate", "data.csv", "--folds", "2")):
+        result = run(*command, *options)
+        assert result.exit_code == 1, result.stdout
+        assert f"Error: {message}" in result.stderr
+        assert result.stderr.count("\n") == 1
+
+
+def test_a_svmlight_file_has_labels_and_features_instead_of_columns(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    saved(tmp_path, "1 qid:1 1:2\n1 qid:2 2:-3\n", "a.svm")
+    assert "The labels of 'a.svm' must have at least two classes." in run("fit", "a.svm", "m").stderr
+    saved(tmp_path, "1 qid:1 1:2\n0 qid:2 2:-3\n", "a.svm")
+    message = (
+        "--objective hybrid needs values of 0 or more in a svmlight file. Got 1 other value in 'a.svm', the first in "
+        "feature 2, set 2. Use --objective discriminative."
+    )
+    assert message in run("fit", "a.svm", "m", "--objective", "hybrid").stderr
+
+
+@pytest.mark.filterwarnings("default")
+def test_columns_that_say_little_are_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    saved(tmp_path, ROWS + "s41,a,0.5,1e9\n")
+    result = run("evaluate", "data.csv", "--folds", "2", *QUICK, "--epochs", "2")
+    assert result.exit_code == 0
+    # Once, not for every fold.
+    assert result.stderr.startswith("Note: In 1 of 2 feature columns of 'data.csv' (the first: price), outliers leave")
+    assert result.stderr.count("Note") == 1
+    saved(tmp_path, "bag,label,x\n" + "".join(f"{k},{k % 2},7\n" for k in range(8)))
+    assert "Note: Every feature column of 'data.csv' is constant" in run("fit", "data.csv", "m", *QUICK).stderr
+
+
+def test_engines_offered_are_those_there_are(work):
+    from setrbm.cli._options import Engine
+    from setrbm.engines import ENGINES
+
+    assert {str(engine) for engine in Engine} == {"auto", *ENGINES}
+
+
 # --- predict ---
 
 
@@ -433,6 +613,28 @@ def test_svmlight_files_with_fewer_features_than_the_model_are_read(tmp_path):
     assert "Got feature 9, past the last known feature 3, in line 1" in result.stderr
 
 
+def test_a_file_with_another_number_of_features_is_refused_by_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    saved(tmp_path, "".join(f"{k % 2} qid:{k} 1:{k / 9}\n" for k in range(6)), "a.svm")
+    assert run("fit", "a.svm", "m", *QUICK).exit_code == 0
+    saved(tmp_path, "bag,x,y,z\n1,1,2,3\n")
+    result = run("predict", "m", "data.csv")
+    assert result.exit_code == 1
+    assert "'data.csv' must have 2 feature columns, as many as the model has features. Got 3." in result.stderr
+    assert run("predict", "m", "data.csv", "--ignore", "z").exit_code == 0
+
+
+def test_a_model_that_cannot_explain_is_refused_by_its_name(work, tmp_path):
+    from setrbm.estimators import MaxOutClassifier
+
+    bags, y = sets()
+    MaxOutClassifier(max_epochs=2, engine="reference", random_state=0).fit(bags, y).save(tmp_path / "m")
+    result = run("explain", tmp_path / "m", work / "data.csv")
+    assert result.exit_code == 1
+    assert "setrbm explain needs a model with explain." in result.stderr
+    assert "holds a MaxOutClassifier, which has none." in result.stderr
+
+
 def test_a_file_that_is_no_model_is_refused(work):
     result = run("predict", work / "data.csv", work / "data.csv")
     assert result.exit_code == 1
@@ -443,7 +645,14 @@ def test_a_file_that_is_no_model_is_refused(work):
 
 
 def test_a_model_is_scored_as_scikit_learn_would(work, tmp_path):
-    from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, recall_score
+    from sklearn.metrics import (
+        accuracy_score,
+        balanced_accuracy_score,
+        confusion_matrix,
+        log_loss,
+        recall_score,
+        roc_auc_score,
+    )  # fmt: skip
 
     bags, y = sets(seed=5)
     write_csv(tmp_path / "test.csv", bags, y)
@@ -452,11 +661,15 @@ def test_a_model_is_scored_as_scikit_learn_would(work, tmp_path):
     predicted = model.predict(bags)
     assert told["accuracy"] == accuracy_score(y, predicted)
     assert told["mean_negative_log_p"] == pytest.approx(log_loss(y, model.predict_proba(bags)))
+    assert told["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(y, predicted))
+    assert told["roc_auc"] == pytest.approx(roc_auc_score(y == "yes", model.predict_log_proba(bags)[:, 1]))
     assert told["confusion"] == confusion_matrix(y, predicted).tolist()
     assert [c["recall"] for c in told["classes"]] == recall_score(y, predicted, average=None).tolist()
     assert told["accuracy_by_fold"] == []
     shown = run("evaluate", tmp_path / "test.csv", "--model", work / "model.safetensors").stdout
-    assert f"accuracy      {100 * told['accuracy']:.1f} %" in shown
+    assert f"accuracy            {100 * told['accuracy']:.1f} %" in shown
+    assert f"balanced accuracy   {100 * told['balanced_accuracy']:.1f} %\n" in shown
+    assert f"ROC AUC             {told['roc_auc']:.4f}\n" in shown
     assert "is \\ predicted" in shown
 
 
@@ -480,6 +693,47 @@ def test_cross_validation_predicts_each_set_once_a_repeat_by_models_that_never_s
         assert set.union(*tested) == everything
 
 
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_roc_auc_and_balanced_accuracy_are_those_of_scikit_learn(n_classes):
+    from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+
+    from setrbm.cli._folds import Predictions
+    from setrbm.cli._scores import scores
+
+    rng = np.random.default_rng(n_classes)
+    p = rng.dirichlet(np.ones(n_classes), size=60)
+    truth = rng.integers(n_classes, size=60)
+    told = scores(Predictions(np.arange(n_classes), truth, np.log(p), [20, 60]))
+    parts = [slice(0, 60), slice(0, 20), slice(20, 60)]
+    auc = [
+        roc_auc_score(truth[part], p[part, 1] if n_classes == 2 else p[part], multi_class="ovr", average="macro")
+        for part in parts
+    ]
+    np.testing.assert_allclose([told["roc_auc"], *told["roc_auc_by_fold"]], auc, rtol=1e-12)
+    assert told["mean_roc_auc_of_folds"] == pytest.approx(np.mean(auc[1:]))
+    balanced = [balanced_accuracy_score(truth[part], p[part].argmax(axis=1)) for part in parts]
+    np.testing.assert_allclose([told["balanced_accuracy"], *told["balanced_accuracy_by_fold"]], balanced, rtol=1e-12)
+
+
+def test_roc_auc_is_not_defined_where_a_class_does_not_occur(work, tmp_path):
+    bags, y = sets()
+    write_csv(tmp_path / "test.csv", bags[y == "no"], y[y == "no"])
+    scored = ("evaluate", tmp_path / "test.csv", "--model", work / "model.safetensors")
+    told = answer(*scored)
+    assert told["roc_auc"] is None
+    assert told["balanced_accuracy"] == told["accuracy"]
+    assert "ROC AUC             not defined: there is no set of class yes\n" in run(*scored).stdout
+
+
+def test_roc_auc_keeps_apart_probabilities_that_round_to_one():
+    from setrbm.cli._folds import Predictions
+    from setrbm.cli._scores import roc_auc
+
+    log_odds = np.array([50.0, 60.0, 70.0, 80.0])
+    log_p = -np.logaddexp(0.0, np.column_stack([log_odds, -log_odds]))
+    assert roc_auc(Predictions(np.arange(2), np.array([0, 0, 1, 1]), log_p, [])) == 1.0
+
+
 def test_folds_that_a_class_cannot_fill_are_refused_with_the_most_there_can_be(work):
     result = run("evaluate", work / "data.csv", "--folds", "11")
     assert result.exit_code == 2
@@ -497,7 +751,10 @@ def test_a_label_the_model_never_learned_is_refused(work, tmp_path):
     write_csv(tmp_path / "test.csv", bags, y)
     result = run("evaluate", tmp_path / "test.csv", "--model", work / "model.safetensors")
     assert result.exit_code == 1
-    assert "a class the model has learned: no, yes. Got maybe for set 2 of 20." in result.stderr
+    assert f"Column 'label' of {str(tmp_path / 'test.csv')!r} must hold classes the model has learned: no, yes. " in (
+        result.stderr
+    )
+    assert "Got maybe for set set1." in result.stderr
 
 
 # --- explain ---
@@ -561,7 +818,7 @@ def test_another_class_can_be_explained(work):
         ),
         (
             ("--class", "maybe"),
-            "--class must name a class. A label must be a class the model has learned: no, yes.",
+            "--class must name a class the model has learned: no, yes. Got maybe.",
         ),
     ],
 )

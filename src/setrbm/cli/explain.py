@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from setrbm.cli._data import Source
 from setrbm.cli._errors import Refused
-from setrbm.cli._models import as_classes, columns_of
-from setrbm.cli._options import BagOption, DataArgument, JsonOption, LabelOption, ModelArgument
+from setrbm.cli._models import as_classes, known_classes, load_model
+from setrbm.cli._options import BagOption, DataArgument, IgnoreNewOption, JsonOption, LabelOption, ModelArgument
 from setrbm.cli._output import ZERO, count, show_json, show_table, signed
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def explain(
     data: DataArgument,
     bag: BagOption = "bag",
     label: LabelOption = "label",
+    ignore: IgnoreNewOption = None,
     sets: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="ID", show_default=f"the first {SETS_SHOWN}", help="A set; may be repeated."),
@@ -46,11 +48,9 @@ def explain(
     """
     import numpy as np
 
-    from setrbm import load
-    from setrbm.datasets.files import read_bags
-
-    fitted = load(model)
-    bags = read_bags(data, bag, label, **columns_of(fitted))
+    source = Source.of(data, bag, label, ignore)
+    fitted = load_model(model, "explain", "explain")
+    bags = source.sets(fitted)
     bags = bags[_positions(bags, sets)]
     y = None if asked is None else np.repeat(_asked_class(fitted, asked), len(bags))
     explained = described(fitted, bags, fitted.explain(bags, y), top)
@@ -79,8 +79,10 @@ def _asked_class(fitted: Any, label: str) -> Array:
 
     try:
         return as_classes(fitted, np.array([label]))
-    except ValueError as error:
-        raise Refused(f"--class must name a class. {error}") from None
+    except LookupError:
+        raise Refused(
+            f"--class must name a class the model has learned: {known_classes(fitted)}. Got {label}."
+        ) from None
 
 
 def described(fitted: Any, bags: Bags, explanation: Explanation, top: int) -> list[dict[str, Any]]:

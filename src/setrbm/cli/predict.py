@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from setrbm.cli._models import columns_of
-from setrbm.cli._options import BagOption, DataArgument, ForceOption, JsonOption, LabelOption, ModelArgument
+from setrbm.cli._data import Source
+from setrbm.cli._models import load_model
+from setrbm.cli._options import (
+    BagOption,
+    DataArgument,
+    ForceOption,
+    IgnoreNewOption,
+    JsonOption,
+    LabelOption,
+    ModelArgument,
+)
 from setrbm.cli._output import check_output, count, show_json
 
 if TYPE_CHECKING:
@@ -22,6 +31,7 @@ def predict(
     data: DataArgument,
     bag: BagOption = "bag",
     label: LabelOption = "label",
+    ignore: IgnoreNewOption = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the CSV here instead of to stdout.")
     ] = None,
@@ -31,15 +41,14 @@ def predict(
 ) -> None:
     """Predict the class of each set of a file, one row per set.
 
-    The label column may be missing and is ignored. Features are found by name if the model knows their names.
+    The label column may be missing and is ignored. Features are found by name if the model knows their names; other
+    columns are ignored then.
     """
-    from setrbm import load
-    from setrbm.datasets.files import read_bags
-
+    source = Source.of(data, bag, label, ignore)
     if output is not None:
         check_output(output, force, model, data)
-    fitted = load(model)
-    bags = read_bags(data, bag, label, **columns_of(fitted))
+    fitted = load_model(model, "predict", "predict_proba")
+    bags = source.sets(fitted)
     answers = _answers(fitted, bags.ids, fitted.predict_proba(bags), proba)
     if output is not None:
         from setrbm._files import write_atomically

@@ -46,18 +46,21 @@ QuickOption = Annotated[
     bool, typer.Option("--quick", help="One repetition of two data sets with few candidates: minutes, not hours.")
 ]
 ModelsOption = Annotated[
-    list[str] | None, typer.Option("--models", "-m", metavar="NAME", help="Only this row; may be repeated.")
+    list[str] | None,
+    typer.Option("--models", "-m", metavar="NAME", help="Only this row of the table; may be repeated."),
 ]
 DatasetsOption = Annotated[
     list[str] | None, typer.Option("--datasets", "-d", metavar="NAME", help="Only this data set; may be repeated.")
 ]
 OutputOption = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FOLDER", show_default="results, or results-quick", help="For results."),
+    typer.Option(
+        "--output", "-o", metavar="FOLDER", show_default="results, or results-quick", help="Folder for the results."
+    ),
 ]
 ReportOption = Annotated[
     Path | None,
-    typer.Option("--report", metavar="FOLDER", show_default="the output folder", help="For page and plots."),
+    typer.Option("--report", metavar="FOLDER", show_default="the output folder", help="Folder for the page and plots."),
 ]
 DataHomeOption = Annotated[
     Path | None, typer.Option("--data-home", metavar="FOLDER", show_default="$SETRBM_DATA", help="The data folder.")

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from setrbm.bags import Labels
 from setrbm.datasets._rows import (
+    LEAVE_OUT,
     NO_LABELS,
     Table,
     Wanted,
@@ -74,8 +75,8 @@ def _numbers(path: Path, column: Any, name: str) -> npt.NDArray[Any]:
     kind = str(column.type)
     if not kind.startswith(("int", "uint", "float", "double", "halffloat", "bool", "decimal")):
         raise ValueError(
-            f"Feature columns must be numeric. Got type {kind} for column {name!r} of {str(path)!r}. Drop the column, "
-            "or convert it to numbers."
+            f"Feature columns must be numeric. Got type {kind} for column {name!r} of {str(path)!r}. Convert it to "
+            f"numbers, or {LEAVE_OUT}."
         )
     if column.null_count:
         refuse_number(path, None, _first_null(column), name)

@@ -15,6 +15,7 @@ from setrbm._types import Floats
 from setrbm.bags import Labels
 
 NO_LABELS: Labels = np.empty(0, dtype=object)
+LEAVE_OUT = "leave the column out: ignore=... in Python, --ignore on the command line"
 
 
 @dataclass(frozen=True)
@@ -147,8 +148,9 @@ def _refuse_cell(path: Path, got: str, line: str, column: str, need: str, cure: 
 def refuse_number(path: Path, cell: Any, line: str, column: str) -> NoReturn:
     """Raise ValueError for a feature cell that is not a finite number."""
     if cell is None or not str(cell).strip():
-        _refuse_cell(path, "an empty one", line, column, "Every feature cell must hold a number", "Fill it in first.")
-    cure = "Write it as a number, or drop the column."
+        cure = f"Fill it in, or {LEAVE_OUT}."
+        _refuse_cell(path, "an empty one", line, column, "Every feature cell must hold a number", cure)
+    cure = f"Write it as a number, or {LEAVE_OUT}."
     if is_number(str(cell)):
         cure = "Impute or drop such values first."
     _refuse_cell(path, repr(cell), line, column, "Every feature cell must hold a finite number", cure)
