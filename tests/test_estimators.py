@@ -365,7 +365,7 @@ def test_generative_learning_raises_the_exact_likelihood_of_the_data(constraint,
     every_set = Bags.from_array(list(visible_states(2, 4)))
     model = ClassSetRBM(
         8, constraint=constraint, pooling="soft", objective="generative", generative_learning_rate=0.05,
-        persistent=persistent, max_epochs=150, early_stopping=False, random_state=0,
+        weight_decay=0.001, persistent=persistent, max_epochs=150, early_stopping=False, random_state=0,
     ).fit(bags, y)  # fmt: skip
     log_z = logsumexp(model.log_joint(every_set))
     likelihood = (model.log_joint(bags)[np.arange(200), y] - log_z).mean()
