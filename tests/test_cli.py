@@ -211,6 +211,20 @@ def test_the_bar_never_goes_back_while_several_kinds_of_candidates_are_tried(mon
     assert shown[-1] == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("quiet", [True, False])
+def test_what_the_library_says_while_a_bar_is_shown_stays_on_stderr(monkeypatch, capsys, quiet):
+    from setrbm.cli._progress import Bar
+
+    # rich takes any stream for a terminal then.
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with Bar("Fitting", total=1.0, quiet=quiet):
+        print("compiling once", file=sys.stderr)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "compiling once\n" in shown.err
+    assert ("Fitting" in shown.err) != quiet
+
+
 @pytest.mark.parametrize(
     ("seconds", "shown"), [(0.0, "about 0 s left"), (59, "about 59 s left"), (61, "about 1:01 min left")]
 )
@@ -587,6 +601,37 @@ def test_features_are_found_by_name_whatever_else_the_file_holds(work, tmp_path)
     write_csv(tmp_path / "new.csv", shuffled, np.repeat("unknown", 20), label="remark")
     new = run("predict", work / "model.safetensors", tmp_path / "new.csv")
     assert new.stdout == run("predict", work / "model.safetensors", work / "data.csv").stdout
+
+
+def test_what_lies_outside_the_range_of_training_is_counted_on_request(work, tmp_path):
+    bags, _ = sets()
+    X = bags.X.copy()
+    X[0, 0], X[1, 0], X[-1, 2] = 99.0, -99.0, 99.0
+    big = Bags(np.vstack([X, X[:9]]), [*bags.offsets, len(X) + 9], [*bags.ids, "big"], bags.feature_names)
+    write_csv(tmp_path / "new.csv", big)
+    predict = ("predict", work / "model.safetensors", tmp_path / "new.csv")
+    told = answer(*predict, "--check-range")["range"]
+    assert told["values"] == big.X.size
+    # The first two rows are in the last set once more.
+    assert told["values_outside"] == 5
+    assert told["sets_with_values_outside"] == 3
+    assert told["values_outside_by_feature"] == {"size": 4, "color": 1}
+    assert (told["largest_set_in_training"], told["larger_sets"]) == (int(bags.sizes.max()), 1)
+    result = run(*predict, "--check-range")
+    assert result.stdout == run(*predict).stdout
+    assert result.stderr == (
+        f"Outside the range seen in training: 5 of {big.X.size} values, in 3 sets (size 4, color 1); 1 set with more "
+        f"than {bags.sizes.max()} vectors, the most in training.\n"
+    )
+    inside = run("predict", work / "model.safetensors", work / "data.csv", "--check-range").stderr
+    assert inside.startswith(f"Outside the range seen in training: 0 of {bags.X.size} values; 0 sets with more than")
+
+
+def test_a_model_that_keeps_no_range_is_refused(work, tmp_path):
+    assert run("fit", work / "data.csv", tmp_path / "m", *QUICK, "--scale", "none").exit_code == 0
+    result = run("predict", tmp_path / "m", work / "data.csv", "--check-range")
+    assert result.exit_code == 2
+    assert "--check-range needs a model fitted with --scale auto." in result.stderr
 
 
 @pytest.mark.parametrize("labels", [(0, 1), (-1, 1), ("0", "x"), ("01", "02")])
