@@ -105,10 +105,7 @@ def evaluate(
         )  # fmt: skip
         found = cross_validate(estimator, bags, y, folds, repeats, seed, "Cross-validating", quiet)
     document = {"data": str(data), "model": None if model is None else str(model), **scores(found)}
-    if json:
-        show_json(document)
-    else:
-        _show(document)
+    (show_json if json else _show)(document)
 
 
 def _refuse_training_options(ctx: typer.Context) -> None:
