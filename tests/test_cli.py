@@ -934,6 +934,16 @@ def test_fetching_shows_path_license_and_citation(data_home):
     assert "  cite: S. Andrews, " in shown
 
 
+def test_a_data_folder_that_cannot_be_written_to_is_refused_before_anything_is_fetched(data_home):
+    (data_home.parent / "file").touch()
+    fetch = ("datasets", "--fetch", "tiger", "--from", data_home.parent / "rows.csv", "--data-home")
+    result = run(*fetch, data_home.parent / "file" / "deep")
+    assert result.exit_code == 2
+    assert "must be a folder, or the name of a new one" in result.stderr
+    # What is in the package needs no folder.
+    assert run("datasets", "--fetch", "musk1", "--data-home", data_home.parent / "file").exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
