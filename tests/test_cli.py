@@ -545,7 +545,8 @@ def test_a_svmlight_file_has_labels_and_features_instead_of_columns(tmp_path, mo
 @pytest.mark.filterwarnings("default")
 def test_columns_that_say_little_are_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    saved(tmp_path, ROWS + "s41,a,0.5,1e9\n")
+    rows = "".join(f"s{k},{'ab'[k % 2]},{k / 160},{1e9 if k in (1, 80) else k}\n" for k in range(160))
+    saved(tmp_path, "bag,label,x,price\n" + rows)
     result = run("evaluate", "data.csv", "--folds", "2", *QUICK, "--epochs", "2")
     assert result.exit_code == 0
     # Once, not for every fold.
@@ -771,11 +772,13 @@ def test_roc_auc_is_not_defined_where_a_class_does_not_occur(work, tmp_path):
 
 
 def test_roc_auc_keeps_apart_probabilities_that_round_to_one():
+    from scipy.special import log_softmax
+
     from setrbm.cli._folds import Predictions
     from setrbm.cli._scores import roc_auc
 
-    log_odds = np.array([50.0, 60.0, 70.0, 80.0])
-    log_p = -np.logaddexp(0.0, np.column_stack([log_odds, -log_odds]))
+    log_p = log_softmax([[0.0, log_odds] for log_odds in (50.0, 60.0, 70.0, 80.0)], axis=1)
+    assert (log_p[:, 1] == 0.0).all()
     assert roc_auc(Predictions(np.arange(2), np.array([0, 0, 1, 1]), log_p, [])) == 1.0
 
 
