@@ -1,0 +1,134 @@
+"""Settings of the documentation site, which ``scripts/docs`` builds into ``docs/_build/html``."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import types
+from typing import Any
+
+from setrbm import __version__
+
+project = "setrbm"
+author = "The setrbm developers"
+project_copyright = author
+release = version = __version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+    "sphinx-mathjax-offline",  # MathJax from a package: the site works without a network
+]
+exclude_patterns = ["_build", "gallery"]
+templates_path = ["_templates"]
+toc_object_entries = False
+
+# --- Markdown ---
+
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_heading_anchors = 3
+# Decisions and benchmarks show code that is not Python.
+suppress_warnings = ["misc.highlighting_failure"]
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+# Pages whose Markdown is also read in a plain repository browser carry no toctree; they get it here.
+TOCTREES = {
+    "guide": [
+        "guide/data", "guide/choosing", "guide/variants", "guide/scaling", "guide/explaining", "guide/practice",
+        "guide/baselines", "guide/generative", "guide/command-line", "guide/reproducing", "guide/limits",
+    ],
+}  # fmt: skip
+
+
+def add_toctree(app: Any, docname: str, source: list[str]) -> None:
+    """Append a hidden toctree to a page that is listed in TOCTREES."""
+    if docname in TOCTREES:
+        entries = "\n".join(f"/{entry}" for entry in TOCTREES[docname])
+        source[0] += f"\n\n```{{toctree}}\n:hidden:\n\n{entries}\n```\n"
+
+
+# --- API ---
+
+PUBLIC = ["bags", "estimators", "explain", "shards"] + [
+    f"evaluation.{name}" for name in ("peers", "plans", "results", "runner", "splits", "statistics")
+]
+
+
+def own_members(cls: type, kinds: tuple[type, ...]) -> list[str]:
+    """Return the public members of these kinds that a class has from this package, not from scikit-learn."""
+    owners = {name: next(base for base in cls.__mro__ if name in vars(base)) for name in dir(cls) if name[0] != "_"}
+    own = [name for name, owner in owners.items() if owner.__module__.startswith("setrbm")]
+    return [name for name in own if isinstance(inspect.getattr_static(cls, name), kinds)]
+
+
+def public_classes() -> dict[str, type]:
+    """Return every class of the public modules by its name."""
+    modules = [importlib.import_module(f"setrbm.{name}") for name in PUBLIC]
+    members = [getattr(module, name) for module in modules for name in dir(module)]
+    return {cls.__name__: cls for cls in members if inspect.isclass(cls) and cls.__module__.startswith("setrbm")}
+
+
+autosummary_generate = True
+autosummary_context = {
+    "own_methods": {
+        name: own_members(cls, (types.FunctionType, classmethod, staticmethod))
+        for name, cls in public_classes().items()
+    },
+    "own_properties": {name: own_members(cls, (property,)) for name, cls in public_classes().items()},
+}
+# Docstrings say types and shapes; annotations would say them again in the signature.
+autodoc_typehints = "none"
+autodoc_preserve_defaults = True
+python_maximum_signature_line_length = 80
+# The template of classes lists the members.
+numpydoc_show_class_members = False
+add_module_names = False
+
+# --- gallery ---
+
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "generated/gallery",
+    "backreferences_dir": "generated/backreferences",
+    "doc_module": ("setrbm",),
+    "reference_url": {"setrbm": None},
+    "filename_pattern": r"plot_",
+    "within_subsection_order": "ExampleTitleSortKey",
+    "remove_config_comments": True,
+    "download_all_examples": False,
+    "write_computation_times": False,
+    "matplotlib_animations": False,
+    "abort_on_example_error": True,
+}
+
+# --- look ---
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"setrbm {version}"
+html_static_path = ["_static"]
+html_css_files = ["setrbm.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_theme_options = {
+    "logo": {"text": "setrbm"},
+    "show_prev_next": True,
+    "navbar_align": "left",
+    "header_links_before_dropdown": 7,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": ["page-toc"],
+    "show_toc_level": 2,
+}
+html_sidebars = {"index": [], "changelog": [], "contributing": [], "performance": [], "reproduction": [], "model": []}
+
+
+def setup(app: Any) -> None:
+    """Connect what this file adds to Sphinx."""
+    app.connect("source-read", add_toctree)
