@@ -23,7 +23,7 @@ ROOMS = [
     ["gibbs", "max_out"],
     ["engines"],
     ["training"],
-    ["explain"],
+    ["calibration", "explain"],
     ["persistence"],
     ["estimators"],
     ["datasets"],

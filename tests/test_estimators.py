@@ -18,7 +18,7 @@ from setrbm.datasets import load_musk1
 from setrbm.energy import free_energy, log_posterior
 from setrbm.engines import get_engine
 from setrbm.engines.protocol import LabeledSets
-from setrbm.estimators import choosing
+from setrbm.estimators import one_fit, side_by_side
 from setrbm.estimators.settings import Settings
 from setrbm.shards import write_shards
 from setrbm.training import InMemory, Schedule, Trainee, train
@@ -264,8 +264,9 @@ def test_cv_chooses_the_best_held_out_score_and_refits_on_all_sets():
     settings = {"init_scale": 0.3, "max_epochs": 30, "early_stopping": True, "n_fits": 1, "random_state": 0}
     model = ClassSetRBMCV(5, learning_rate=(1e-5, 0.1), **settings).fit(bags, y)
     assert model.best_params_ == {"learning_rate": 0.1}
-    assert model.best_score_ == min(model.results_["score"])
-    chosen = model.results_["best_epoch"][model.results_["score"].index(model.best_score_)]
+    assert model.best_score_ == max(model.cv_results_["mean_test_score"])
+    assert model.cv_results_["rank_test_score"][model.best_index_] == 1
+    chosen = model.cv_results_["n_epochs"][model.best_index_]
     assert model.n_epochs_ == chosen
     again = ClassSetRBM(
         5, learning_rate=0.1, init_scale=0.3, weight_decay=model.weight_decay, max_epochs=chosen,
@@ -288,7 +289,7 @@ def test_cv_chooses_among_models_of_different_shape():
         (3, 5), constraint=("xor", "or"), pooling=("soft", "hard"), learning_rate=0.05, init_scale=0.3, max_epochs=3
     ).fit(bags, y)
     assert set(model.best_params_) == {"n_hidden", "constraint", "pooling"}
-    assert len(model.results_["score"]) == 8
+    assert len(model.cv_results_["params"]) == 8
     assert model.W_.shape[0] == 5 * model.best_params_["n_hidden"]
     expected = free_energy(
         model._scaled(bags).X, bags.offsets, model._params(), model.best_params_["constraint"],
@@ -301,12 +302,12 @@ def test_cv_survives_candidates_that_diverge_and_says_which():
     bags, y = easy()
     settings = {"init_scale": 0.3, "max_epochs": 5, "weight_decay": 0.0, "random_state": 0}
     model = ClassSetRBMCV(5, learning_rate=(0.1, 1e9), **settings).fit(bags, y)
-    assert model.results_["diverged"] == [False, True]
-    assert [len(history["loss"]) for history in model.results_["history"]] == [5, 1]
+    assert model.cv_results_["diverged"].tolist() == [False, True]
+    assert [len(history["loss"]) for history in model.cv_results_["split0_history"]] == [5, 1]
     with pytest.raises(ValueError, match="Training diverged"):
         ClassSetRBMCV(5, learning_rate=(1e9, 1e10), **settings).fit(bags, y)
     overturned = ClassSetRBMCV(5, learning_rate=0.1, **settings | {"weight_decay": (0.0, 20.0)}).fit(bags, y)
-    assert overturned.results_["diverged"] == [False, True]
+    assert overturned.cv_results_["diverged"].tolist() == [False, True]
 
 
 def test_ctrl_c_ends_the_whole_choice_and_keeps_the_best_candidate_so_far():
@@ -323,8 +324,8 @@ def test_ctrl_c_ends_the_whole_choice_and_keeps_the_best_candidate_so_far():
     with pytest.raises(KeyboardInterrupt):
         model.set_callbacks(EpochCallback(interrupt)).fit(bags, y)
     assert epochs == [1, 2, 3, 4, 1, 2]
-    assert [np.isfinite(score) for score in model.results_["score"]] == [True] * 4 + [False] * 2
-    assert model.best_score_ == min(model.results_["score"])
+    assert np.isfinite(model.cv_results_["mean_test_score"]).tolist() == [True] * 4 + [False] * 2
+    assert model.best_score_ == np.nanmax(model.cv_results_["mean_test_score"])
     assert len(model.c_) == model.best_params_["n_hidden"]
 
 
@@ -334,8 +335,8 @@ def test_every_initial_size_begins_at_its_own_size():
     both = ClassSetRBMCV(4, init_scale=(0.01, 2.0), **settings).fit(bags, y)
     for place, size in enumerate((0.01, 2.0)):
         alone = ClassSetRBMCV(4, init_scale=size, **settings).fit(bags, y)
-        assert both.results_["history"][place] == alone.results_["history"][0]
-    assert both.results_["history"][0] != both.results_["history"][1]
+        assert both.cv_results_["split0_history"][place] == alone.cv_results_["split0_history"][0]
+    assert both.cv_results_["split0_history"][0] != both.cv_results_["split0_history"][1]
 
 
 def test_samples_have_the_asked_sizes_the_units_of_the_data_and_known_labels():
@@ -735,11 +736,11 @@ def test_a_refit_that_diverges_leaves_the_model_as_it_was_chosen(monkeypatch, n_
     settings = {"learning_rate": (0.05, 0.1), "init_scale": 0.3, "max_epochs": 4, "random_state": 0}
     kept = ClassSetRBMCV(5, refit=False, **settings).fit(bags, y)
 
-    def train_apart(estimator, spec, trainees, schedule, monitor, real=choosing._train):
+    def train_apart(estimator, spec, trainees, schedule, monitor, real=side_by_side._train):
         monkeypatch.setattr("setrbm.training.loop.DIVERGED", 30.0 if schedule.phase == "choosing" else 1e-9)
         return real(estimator, spec, trainees, schedule, monitor)
 
-    monkeypatch.setattr(choosing, "_train", train_apart)
+    monkeypatch.setattr(side_by_side, "_train", train_apart)
     with pytest.warns(UserWarning, match=r"diverged in (\d) of \1 refits. The best candidate is kept without a refit"):
         model = ClassSetRBMCV(5, n_fits=n_fits, **settings).fit(bags, y)
     np.testing.assert_array_equal(model.W_, kept.W_)
@@ -751,11 +752,11 @@ def test_fits_that_diverge_are_left_out_of_the_average(monkeypatch):
     settings = {"learning_rate": 0.1, "init_scale": 0.3, "max_epochs": 4, "random_state": 0}
     whole = ClassSetRBMCV(5, n_fits=3, **settings).fit(bags, y)
 
-    def train_apart(*args, real=choosing._train):
+    def train_apart(*args, real=side_by_side._train):
         outcomes = real(*args)
         return outcomes if len(outcomes) < 3 else [outcomes[0], replace(outcomes[1], diverged_in=2), outcomes[2]]
 
-    monkeypatch.setattr(choosing, "_train", train_apart)
+    monkeypatch.setattr(side_by_side, "_train", train_apart)
     with pytest.warns(UserWarning, match="diverged in 1 of 3 refits. The others are kept. Offer smaller"):
         model = ClassSetRBMCV(5, n_fits=3, **settings).fit(bags, y)
     np.testing.assert_array_equal(model.W_, np.delete(whole.W_, slice(5, 10), axis=0))
@@ -895,7 +896,7 @@ def test_early_stopping_is_left_to_the_number_of_held_out_sets():
     def lengths(n_sets):
         X, y = rng.random((n_sets, 3)), np.arange(n_sets) % 2
         model = ClassSetRBMCV(3, **settings).fit(X, y)
-        return len(model.results_["history"][0]["loss"])
+        return len(model.cv_results_["split0_history"][0]["loss"])
 
     # Labels that cannot be learned: the best epoch comes early, where it may.
     assert lengths(995) == 12
@@ -908,10 +909,10 @@ def test_a_dropped_candidate_is_not_chosen_even_if_it_looked_better(early_rungs)
     X, y = rng.random((60, 8)), rng.integers(0, 2, 60)
     settings = {"learning_rate": (0.5, 0.6), "init_scale": 1.0, "max_epochs": 80, "n_fits": 1, "random_state": 0}
     model = ClassSetRBMCV(20, **settings).fit(X, y)
-    left = model.results_["dropped"].index(True)
-    at_its_end = model.results_["history"][left]["held_out_loss"][-1]
-    assert at_its_end < model.best_score_ == min(model.results_["score"])
-    assert model.results_["score"][left] == np.inf
+    left = model.cv_results_["dropped"].tolist().index(True)
+    at_its_end = model.cv_results_["split0_history"][left]["held_out_loss"][-1]
+    assert -at_its_end > model.best_score_ == np.nanmax(model.cv_results_["mean_test_score"])
+    assert np.isnan(model.cv_results_["mean_test_score"][left])
     assert model.best_params_["learning_rate"] == (0.5, 0.6)[1 - left]
 
 
@@ -932,19 +933,18 @@ def test_a_candidate_that_reached_an_end_is_not_dropped():
 
 
 def test_if_all_others_diverged_the_best_dropped_candidate_is_trained_to_the_end(early_rungs, monkeypatch):
-    def train_apart(*args, real=choosing._train):
+    def train_apart(*args, real=side_by_side._train):
         outcomes = real(*args)
         return [
             o if o.dropped or not o.history["held_out_loss"][0] > 0 else replace(o, diverged_in=9) for o in outcomes
         ]
 
-    monkeypatch.setattr(choosing, "_train", train_apart)
+    monkeypatch.setattr(side_by_side, "_train", train_apart)
     bags, y = easy()
     settings = {"init_scale": 0.3, "max_epochs": 16, "n_fits": 1, "random_state": 0}
     with pytest.warns(UserWarning, match="The best of the dropped ones is used; offer smaller learning rates"):
         model = ClassSetRBMCV(5, learning_rate=(1e-7, 0.04, 0.05, 0.1), **settings).fit(bags, y)
-    best = model.results_["params"].index(model.best_params_)
-    assert model.results_["dropped"][best]
+    assert model.cv_results_["dropped"][model.best_index_]
     assert model.best_params_["learning_rate"] > 1e-7
     assert model.n_epochs_ == 16
 
@@ -958,7 +958,7 @@ def test_the_number_of_epochs_can_be_one_of_several():
     scores = [
         ClassSetRBMCV(5, max_epochs=n, early_stopping=False, **settings).fit(bags, y).best_score_ for n in (4, 8, 16)
     ]
-    assert model.best_score_ == pytest.approx(min(scores), rel=1e-12)
+    assert model.best_score_ == pytest.approx(max(scores), rel=1e-12)
 
 
 @pytest.fixture
@@ -970,10 +970,10 @@ def test_dropped_candidates_are_recorded_and_never_chosen(early_rungs):
     bags, y = easy()
     rates = (1e-7, 1e-6, 0.05, 0.1)
     model = ClassSetRBMCV(5, learning_rate=rates, init_scale=0.3, max_epochs=16, random_state=0).fit(bags, y)
-    assert model.results_["dropped"][:2] == [True, True]
-    assert sum(model.results_["dropped"]) == 3
-    assert [len(history["loss"]) for history in model.results_["history"]][:2] == [2, 2]
-    assert not model.results_["dropped"][rates.index(model.best_params_["learning_rate"])]
+    assert model.cv_results_["dropped"][:2].tolist() == [True, True]
+    assert sum(model.cv_results_["dropped"]) == 3
+    assert [len(history["loss"]) for history in model.cv_results_["split0_history"]][:2] == [2, 2]
+    assert not model.cv_results_["dropped"][rates.index(model.best_params_["learning_rate"])]
 
 
 def warned_from(act):
@@ -1039,13 +1039,13 @@ def test_ctrl_c_after_all_begun_candidates_diverged_leaves_the_estimator_unchang
     bags, y = easy()
     calls = []
 
-    def second_is_interrupted(*args, real=choosing.train):
+    def second_is_interrupted(*args, real=side_by_side.train):
         calls.append(args)
         if len(calls) == 2:
             raise KeyboardInterrupt
         return real(*args)
 
-    monkeypatch.setattr(choosing, "train", second_is_interrupted)
+    monkeypatch.setattr(side_by_side, "train", second_is_interrupted)
     model = ClassSetRBMCV((5, 7), learning_rate=1e6, init_scale=0.3, max_epochs=5, random_state=0)
     with pytest.raises(KeyboardInterrupt):
         model.fit(bags, y)
@@ -1060,7 +1060,7 @@ def test_ctrl_c_while_the_refit_is_prepared_keeps_the_best_candidate(monkeypatch
     def interrupt(self):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(choosing._Fit, "refits", interrupt)
+    monkeypatch.setattr(one_fit.OneFit, "refits", interrupt)
     model = ClassSetRBMCV(5, **settings)
     with pytest.raises(KeyboardInterrupt):
         model.fit(bags, y)

@@ -190,7 +190,7 @@ def test_an_unfitted_model_cannot_be_saved(tmp_path):
 
 def test_a_selected_setting_that_is_invalid_is_refused(tmp_path):
     model = ClassSetRBMCV(5, pooling=("soft", "hard"), learning_rate=0.1, init_scale=0.1, max_epochs=2).fit(X, Y)
-    model.best_params_["pooling"] = "zz"
+    model.cv_results_["params"][model.best_index_]["pooling"] = "zz"
     model.save(tmp_path / "m")
     with pytest.raises(ValueError, match="pooling must be one of 'soft', 'hard'. Got 'zz'"):
         load(tmp_path / "m")
@@ -284,15 +284,42 @@ def test_a_setting_that_cannot_be_loaded_is_refused_when_the_model_is_saved(tmp_
     assert not list(tmp_path.iterdir())
 
 
-def test_results_of_files_written_before_a_list_was_renamed_have_the_new_name(tmp_path):
+@pytest.mark.parametrize("stopping", ["likelihood", "error"])
+@pytest.mark.parametrize("dropped", ["dropped", "left_behind"])
+def test_files_of_the_first_format_give_scores_where_higher_is_better(tmp_path, stopping, dropped):
     bags, y = load_musk1()
     path = tmp_path / "model.safetensors"
-    ClassSetRBMCV(5, learning_rate=(0.1, 0.2), init_scale=0.3, max_epochs=2, random_state=0).fit(bags, y).save(path)
+    settings = {"init_scale": 0.3, "max_epochs": 3, "stopping": stopping, "random_state": 0}
+    model = ClassSetRBMCV(5, learning_rate=(0.1, 1e9), **settings).fit(bags, y)
+    model.save(path)
+    loss = -model.best_score_ if stopping == "likelihood" else 1.0 - model.best_score_
 
-    def rename(header, arrays):
-        pairs = next(item for key, item in header["chosen"]["pairs"] if key == "results")["pairs"]
-        for pair in pairs:
-            pair[0] = "left_behind" if pair[0] == "dropped" else pair[0]
+    def as_before(header, arrays):
+        results = {
+            "params": model.cv_results_["params"], "score": [loss, np.inf], "best_epoch": [3, 1],
+            "diverged": [False, True], dropped: [False, False], "history": model.cv_results_["split0_history"],
+        }  # fmt: skip
+        chosen = {"best_params": model.best_params_, "best_score": loss, "results": results}
+        header["chosen"] = persistence.to_json(chosen)
 
-    rewrite(path, rename)
-    assert load(path).results_["dropped"] == [False, False]
+    rewrite(path, as_before)
+    again = load(path)
+    assert again.best_score_ == pytest.approx(model.best_score_, rel=1e-12)
+    assert again.best_params_ == model.best_params_
+    assert list(again.cv_results_) == list(model.cv_results_)
+    for name in ("mean_test_score", "rank_test_score", "diverged", "dropped", "param_learning_rate"):
+        np.testing.assert_allclose(again.cv_results_[name], model.cv_results_[name], rtol=1e-12)
+
+
+def test_a_calibrated_model_is_saved_with_its_temperature(tmp_path):
+    bags, y = load_musk1()
+    path = tmp_path / "model.safetensors"
+    settings = {"learning_rate": 0.1, "init_scale": 0.3, "max_epochs": 20, "calibrate": True, "random_state": 0}
+    model = ClassSetRBMCV(5, **settings).fit(bags, y)
+    model.save(path)
+    assert load(path).calibration_temperature_ == model.calibration_temperature_ != 1.0
+    np.testing.assert_array_equal(load(path).predict_proba(bags), model.predict_proba(bags))
+    for value in (0, -1.0, "1", None, True, {"float": "inf"}):
+        rewrite(path, lambda header, arrays, value=value: header.update(calibration_temperature=value))
+        with pytest.raises(ValueError, match="calibration_temperature must be a positive number"):
+            load(path)

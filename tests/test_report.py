@@ -313,7 +313,7 @@ def test_a_budget_counts_what_a_fit_tries(name):
         estimator.set_params(max_epochs=2)
     rng = np.random.default_rng(0)
     fitted = estimator.fit([rng.random((2, 3)) for _ in range(20)], np.arange(20) % 2)
-    assert len(fitted.results_["score"]) == budget.candidates
+    assert len(fitted.cv_results_["params"]) == budget.candidates
     assert getattr(fitted, "temperature_", 1) == budget.final_fits
 
 

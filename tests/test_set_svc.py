@@ -123,7 +123,7 @@ def test_the_selection_equals_that_of_a_grid_search(kernel):
     search = GridSearchCV(SetSVC(kernel, scale=None), grid, cv=folds).fit(bags, y)
     chosen = {"C": model.C_, "gamma": model.gamma_, "threshold": model.threshold_}
     assert {name: chosen[name] for name in grid} == search.best_params_
-    np.testing.assert_allclose(model.results_["score"], search.cv_results_["mean_test_score"], atol=1e-12)
+    np.testing.assert_allclose(model.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"], atol=1e-12)
     new, _ = some_sets(1)
     np.testing.assert_array_equal(model.decision_function(new), search.decision_function(new))
     again = SetSVC(kernel, scale=None, **chosen).fit(bags, y)

@@ -121,7 +121,7 @@ def test_the_worse_half_of_every_group_is_dropped_at_each_rung():
 
 def test_models_are_ranked_by_the_last_tenth_of_their_epochs_and_a_dropped_one_does_not_improve():
     schedule = Schedule(20, ends=(20,), rungs=(20,))
-    tracker = Tracker(schedule, [20, 20], [0, 0], 100.0)
+    tracker = Tracker(schedule, [20, 20], [0, 0], [0, 1], 100.0)
     for epoch in range(20):
         # The first is worse in the last epoch, better over the last two.
         losses = {18: (0.1, 0.9), 19: (0.5, 0.4)}.get(epoch, (0.7, 0.2))
@@ -197,7 +197,7 @@ def test_monitors_see_every_epoch_and_the_time_left_goes_to_zero():
 
 
 def test_a_loss_that_is_not_a_number_counts_as_divergence():
-    tracker = Tracker(Schedule(5), [5, 5], [0, 1], 100.0)
+    tracker = Tracker(Schedule(5), [5, 5], [0, 1], [0, 0], 100.0)
     tracker.note(np.array([np.nan, 0.5]), np.full((2, 2), 0.1), np.ones(2, dtype=bool))
     assert tracker.diverged_in.tolist() == [1, 0]
     assert tracker.running().tolist() == [False, True]

@@ -11,7 +11,7 @@ import setrbm
 from setrbm import Bags, ClassSetRBMCV
 from setrbm.engines.cpu import CpuSession
 from setrbm.engines.protocol import DeviceMemoryWarning
-from setrbm.estimators import InputPooling, SetSVCCV, choosing
+from setrbm.estimators import InputPooling, SetSVCCV, side_by_side
 from setrbm.evaluation import trials
 from setrbm.evaluation.splits import Split, repeated_folds, system_seed
 from setrbm.evaluation.trials import (
@@ -128,10 +128,10 @@ def test_the_worse_half_is_dropped_within_each_fold():
         [ClassSetRBMCV(4, learning_rate=rates, init_scale=0.3, max_epochs=200, random_state=0) for _ in told]
         for _ in range(2)
     )
-    assert choosing.fit_side_by_side(together, told) == [None, None]
+    assert side_by_side.fit_side_by_side(together, told) == [None, None]
     for one, other, data in zip(together, alone, told, strict=True):
-        assert one.results_["dropped"] == other.fit(*data).results_["dropped"]
-        assert sum(one.results_["dropped"]) == 3
+        assert (one.cv_results_["dropped"] == other.fit(*data).cv_results_["dropped"]).all()
+        assert sum(one.cv_results_["dropped"]) == 3
 
 
 def test_a_fold_that_does_not_fit_into_memory_leaves_the_others(monkeypatch):
@@ -140,14 +140,14 @@ def test_a_fold_that_does_not_fit_into_memory_leaves_the_others(monkeypatch):
     told = [(bags[split.train], y[split.train], None) for split in repeated_folds(y, folds=5, repeats=1)]
     models = [ClassSetRBMCV(4, learning_rate=0.1, max_epochs=3, random_state=k) for k in range(5)]
 
-    def train_all(parts, monitor, real=choosing._train_candidates):
+    def train_all(parts, monitor, real=side_by_side._train_candidates):
         if len(parts) > 2 or any(part.estimator is models[2] for part in parts):
             raise MemoryError("It is full.")
         return real(parts, monitor)
 
-    monkeypatch.setattr(choosing, "_train_candidates", train_all)
+    monkeypatch.setattr(side_by_side, "_train_candidates", train_all)
     with pytest.warns(DeviceMemoryWarning, match="in two halves"):
-        faults = choosing.fit_side_by_side(models, told)
+        faults = side_by_side.fit_side_by_side(models, told)
     assert [fault if fault is None else str(fault) for fault in faults] == [None, None, "It is full.", None, None]
     assert [hasattr(model, "W_") for model in models] == [True, True, False, True, True]
     assert vars(models[2]) == vars(clone(models[2]))
@@ -162,17 +162,17 @@ def test_halves_use_the_seeds_of_all_folds_at_once(monkeypatch):
     def fitted():
         generator = np.random.RandomState(0)
         models = [ClassSetRBMCV(4, learning_rate=0.1, max_epochs=3, random_state=generator) for _ in told]
-        assert choosing.fit_side_by_side(models, told) == [None] * 5
+        assert side_by_side.fit_side_by_side(models, told) == [None] * 5
         return [model.W_ for model in models]
 
     together = fitted()
 
-    def train_all(parts, monitor, real=choosing._train_candidates):
+    def train_all(parts, monitor, real=side_by_side._train_candidates):
         if len(parts) > 3:
             raise MemoryError
         return real(parts, monitor)
 
-    monkeypatch.setattr(choosing, "_train_candidates", train_all)
+    monkeypatch.setattr(side_by_side, "_train_candidates", train_all)
     with pytest.warns(DeviceMemoryWarning, match="5 fits do not fit into memory together"):
         halves = fitted()
     np.testing.assert_array_equal(together, halves)
@@ -234,10 +234,10 @@ def test_a_parameter_added_later_changes_the_digest_only_away_from_its_neutral_d
         return settings_digest(model, bags, y, 5, 1, 0)
 
     assert digest(Later()) != digest(Before())
-    monkeypatch.setitem(trials.ADDED_PARAMETERS, "shrinkage", None)
+    monkeypatch.setitem(trials.ADDED_PARAMETERS, "ClassSetRBMCV", {"shrinkage": None})
     assert digest(Later()) == digest(Before())
     assert digest(make_pipeline(InputPooling(), Later())) == digest(make_pipeline(InputPooling(), Before()))
-    monkeypatch.setitem(trials.ADDED_PARAMETERS, "shrinkage", 0.0)
+    monkeypatch.setitem(trials.ADDED_PARAMETERS, "ClassSetRBMCV", {"shrinkage": 0.0})
     assert digest(Later(shrinkage=0.0)) == digest(Before())
     others = [digest(Later(shrinkage=value)) for value in (0.1, None, False)]
     assert len({digest(Before()), *others}) == 4

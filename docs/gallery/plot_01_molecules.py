@@ -35,7 +35,8 @@ right = (p > 0.5) == (y == 1)
 print(f"accuracy {accuracy_score(y, p > 0.5):.3f} on {len(y)} molecules, log loss {log_loss(y, p):.3f}")
 
 # %%
-# Every molecule, sorted by its predicted probability. The two wrong corners are the upper left and the lower right.
+# Every molecule, sorted by its predicted probability. Blue squares above the dotted line and orange circles below it are
+# mistakes.
 
 BLUE, ORANGE = "#0072B2", "#D55E00"
 figure, axes = plt.subplots(figsize=(7.5, 3.8), layout="constrained")
@@ -52,14 +53,14 @@ plt.show()
 # %%
 # Which conformation gave it away?
 # --------------------------------
-# A model that learned from three quarters of the molecules explains the others. We look at the recognized musk with the
-# largest drop.
+# A model that learned from three quarters of the molecules explains the others. We look at recognized musks with at
+# least three conformations, and draw the one with the largest drop.
 
 train, test, y_train, y_test = train_test_split(bags, y, stratify=y, random_state=0)
 model = ClassSetRBMCV(random_state=0).fit(train, y_train)
-musks = test[(y_test == 1) & (model.predict(test) == 1)]
+musks = test[(y_test == 1) & (model.predict(test) == 1) & (test.sizes >= 3)]
 explanation = model.explain(musks)
-print(f"one conformation decided {explanation.decided.sum()} of {len(musks)} recognized musks")
+print(f"one conformation decided {explanation.decided.sum()} of {len(musks)} such musks")
 
 # %%
 # ``drop`` is the decrease in log-probability if the conformation is left out; ``alone`` is the probability of the class

@@ -39,7 +39,7 @@ for row, k, one in zip(grid, shown, explanation, strict=True):
     for s, axes in enumerate(row):
         axes.imshow(test[k][s].reshape(8, 8), cmap="gray_r")
         axes.set(xticks=[], yticks=[])
-        axes.set_xlabel(f"{one.drop[s] + 0.0:.2f}", fontsize=10)
+        axes.set_xlabel(f"{one.drop[s].round(2) + 0.0:.2f}", fontsize=10)
         if s == one.drop.argmax():
             axes.spines[:].set(color="#D55E00", linewidth=4)
     row[0].set_ylabel(f'"{predicted[k]}"', rotation=0, ha="right", va="center", fontsize=11)

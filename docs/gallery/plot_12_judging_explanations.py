@@ -17,7 +17,7 @@ import numpy as np
 from setrbm import Bags, ClassSetRBMCV
 from setrbm.datasets import make_digit_sets
 
-train, y_train = make_digit_sets(300, random_state=0)
+train, y_train = make_digit_sets(60, random_state=0)
 test, y_test, evidence = make_digit_sets(600, part="test", random_state=1, return_evidence=True)
 model = ClassSetRBMCV(n_hidden=50, random_state=0).fit(train, y_train)
 predicted = model.predict(test)
@@ -75,10 +75,11 @@ for axes, title, (*methods, chance) in zip(
 ):
     for x, (values, color) in enumerate(zip(methods, ("#0072B2", "#D55E00"), strict=True)):
         share, half = 100 * values.mean(), 196 * np.sqrt(values.mean() * (1 - values.mean()) / len(values))
-        axes.bar(x, share, yerr=half, capsize=5, color=color, width=0.6)
-        axes.text(x + 0.05, min(share, 92) + 2, f"{share:.0f} %", ha="left", va="bottom")
+        axes.bar(x, share, yerr=half, capsize=5, color=color, width=0.5)
+        inside = share > 20
+        axes.text(x, share / 2 if inside else 3, f"{share:.0f} %", ha="center", color="white" if inside else "black")
     axes.axhline(100 * chance.mean(), color="black", linestyle=":", linewidth=1.5)
-    axes.text(1.45, 100 * chance.mean() + 1.5, "chance", ha="right")
+    axes.text(0.5, 100 * chance.mean() + 2, "chance", ha="center")
     axes.set(xticks=[0, 1], xlim=(-0.5, 1.5), ylim=(0, 110), title=title)
     axes.set_xticklabels(["largest drop", "most convincing\nalone"])
 panels[0].set_ylabel("points to a deciding digit (%)")

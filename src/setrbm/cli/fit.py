@@ -91,11 +91,11 @@ def _summary(estimator: Any, bags: Bags, y: Array) -> dict[str, Any]:
         "classes": [{"label": name, "sets": n} for name, n in sets_of_class.items()],
         "settings": {name: getattr(estimator.settings_, name) for name in estimator.CHOOSABLE},
         "chosen": estimator.best_params_,
-        "candidates": len(estimator.results_["score"]),
+        "candidates": len(estimator.cv_results_["params"]),
         "epochs": estimator.best_epoch_,
         # If every class has one set, nothing is held out.
         "judged_on": "held-out sets" if max(sets_of_class.values()) > 1 else "training sets",
-        "mean_negative_log_p": estimator.best_score_,
+        "mean_negative_log_p": -estimator.best_score_,
     }
 
 

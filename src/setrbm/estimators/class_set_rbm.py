@@ -146,11 +146,21 @@ init_scale, cd_steps : as for ClassSetRBM, or a list of values to choose from
         Whether, without early stopping, the worse half of the candidates (of those with the same constraint, pooling,
         objective and number of units) is dropped after an eighth of the epochs, and again after a quarter, but never
         before 25 epochs.
+    cv : int, splitter, iterable of splits, or None
+        What is held out. None holds out ``validation_fraction`` of each class, once. An integer, or a splitter of
+        scikit-learn, trains every candidate once per split and compares mean scores; this needs ``refit``.
+    scoring : str, callable or None
+        The score by which finished candidates are compared, as in scikit-learn. None compares what ``stopping``
+        watches: the log loss or the error. The number of epochs is always chosen by ``stopping``.
     refit : bool
         Whether to train the chosen settings again on all sets. False is the paper's way: the best candidate is kept.
     n_fits : int or "auto"
         How many refits are averaged: "auto" is 5, but 1 with ``refit=False`` or if a model of the sets themselves is
         learned (``objective``), which an average is not.
+    calibrate : bool
+        Whether to fit a temperature, which divides the free energies, to predictions for sets that the model did not
+        learn from: those of five folds, each refitted without it. It changes probabilities, not predicted classes, and
+        takes five times as long as the refit. With ``refit=False`` the held-out sets are used.
     validation_fraction, patience, stopping, visible, persistent, scale, class_weight, engine, n_jobs, \
 random_state, verbose : as for ClassSetRBM
 
@@ -159,14 +169,22 @@ random_state, verbose : as for ClassSetRBM
     best_params_ : dict
         The chosen value of every setting given as a list.
     best_score_ : float
-        Its held-out score: mean -log p(y | X), or mean error with ``stopping="error"``. Lower is better.
-    results_ : dict of lists
-        One entry per candidate: ``params``, ``score`` (infinite for candidates that diverged or were dropped),
-        ``best_epoch``, ``diverged``, ``dropped`` and its ``history``. ``history_`` itself is that of the refit (the
-        first of several).
+        Its mean held-out score, where higher is better: the mean log p(y | X), the accuracy with ``stopping="error"``,
+        or what ``scoring`` gives. Optimistic, since it is the best of several.
+    best_index_ : int
+        Its position in ``cv_results_``.
+    cv_results_ : dict
+        One entry per candidate, in scikit-learn's layout: ``params``, ``param_*``, ``split0_test_score`` and so on,
+        ``mean_test_score`` (NaN for candidates that diverged or were dropped), ``std_test_score``,
+        ``rank_test_score``; also ``n_epochs``, ``diverged``, ``dropped``, and the curves of each split, such as
+        ``split0_history``. ``history_`` is that of the refit (the first of several).
+    n_splits_ : int
+        How often sets were held out.
     temperature_ : float
         The number of fits averaged: the letters hold all their hidden units, and p(y | X) is the softmax of
-        -F / ``temperature_``.
+        -F / (``temperature_`` * ``calibration_temperature_``).
+    calibration_temperature_ : float
+        The temperature fitted by ``calibrate``; 1 without it. Above 1, the model was overconfident.
 
     Examples
     --------
@@ -174,7 +192,7 @@ random_state, verbose : as for ClassSetRBM
     >>> from setrbm.datasets import load_musk1
     >>> bags, y = load_musk1()
     >>> model = ClassSetRBMCV(learning_rate=(0.01, 0.1), init_scale=0.3, max_epochs=40, random_state=0).fit(bags, y)
-    >>> sorted(model.best_params_), len(model.results_["score"])
+    >>> sorted(model.best_params_), len(model.cv_results_["params"])
     (['learning_rate'], 2)
     """
 
@@ -194,6 +212,8 @@ random_state, verbose : as for ClassSetRBM
     max_epochs: Any = 400
     early_stopping: bool | str = "auto"
     halving: bool = True
+    cv: Any = None
+    scoring: Any = None
     validation_fraction: float = 0.2
     patience: int | None = 50
     stopping: Criterion = "likelihood"
@@ -207,6 +227,7 @@ random_state, verbose : as for ClassSetRBM
     class_weight: Any = None
     refit: bool = True
     n_fits: int | str = "auto"
+    calibrate: bool = False
     engine: str = "auto"
     n_jobs: int | None = None
     random_state: Any = None

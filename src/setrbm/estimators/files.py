@@ -49,6 +49,7 @@ class Saveable(BaseSetClassifier):
             "n_epochs": self.n_epochs_,
             "best_epoch": self.best_epoch_,
             "temperature": self.temperature_,
+            "calibration_temperature": self.calibration_temperature_,
             **self._describe(),
         }
         persistence.write(path, persistence.ModelFile(type(self).__name__, description, arrays))
@@ -93,6 +94,7 @@ class Saveable(BaseSetClassifier):
                 raise ValueError(f"scale_floor must be 0 or -1. Got {floor}.")
             self._set_scaling(Scaling(arrays["scale_low"], arrays["scale_factor"], floor))
         self.temperature_ = _as_temperature(described.get("temperature", 1.0), n_hidden, self.AVERAGES)
+        self.calibration_temperature_ = _as_positive(described, "calibration_temperature")
         self._set_letters(Params(*(_as_trained(arrays[letter]) for letter in self.letters)))
 
     def _describe(self) -> dict[str, Any]:
@@ -117,6 +119,14 @@ def _as_temperature(value: Any, n_hidden: int, averages: bool) -> float:
         raise ValueError(f"temperature must be a number. Got {value!r}.")
     if value != 1 and not (averages and 1 <= value <= n_hidden and n_hidden % value == 0):
         raise ValueError(f"temperature must be the number of fits averaged. Got {value} for {n_hidden} hidden units.")
+    return float(value)
+
+
+def _as_positive(described: dict[str, Any], name: str) -> float:
+    """Return a positive number of a description, 1 if it is not there."""
+    value = described.get(name, 1.0)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0.0 < value < np.inf:
+        raise ValueError(f"{name} must be a positive number. Got {value!r}.")
     return float(value)
 
 

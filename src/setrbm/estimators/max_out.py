@@ -110,12 +110,12 @@ class MaxOutClassifierCV(_MaxOut, Choosing):
     ----------
     unit, n_hidden, learning_rate, batch_size, weight_decay, init_scale : as for MaxOutClassifier, or a list of values \
 to choose from
-    refit, max_epochs, early_stopping, halving, validation_fraction, patience, stopping, scale, class_weight, engine, \
-n_jobs, random_state, verbose : as for ClassSetRBMCV
+    refit, max_epochs, early_stopping, halving, cv, scoring, validation_fraction, patience, stopping, scale, \
+class_weight, engine, n_jobs, random_state, verbose : as for ClassSetRBMCV
 
     Attributes
     ----------
-    best_params_, best_score_, results_ : as for ClassSetRBMCV
+    best_params_, best_score_, best_index_, cv_results_, n_splits_ : as for ClassSetRBMCV
 
     Examples
     --------
@@ -138,6 +138,8 @@ n_jobs, random_state, verbose : as for ClassSetRBMCV
     max_epochs: Any = 300
     early_stopping: bool | str = True
     halving: bool = True
+    cv: Any = None
+    scoring: Any = None
     validation_fraction: float = 0.2
     patience: int | None = 50
     stopping: Criterion = "likelihood"

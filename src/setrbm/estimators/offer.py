@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any, Self
 
 import numpy as np
+from sklearn.metrics import check_scoring
 
 from setrbm.estimators.settings import Settings, choices_of, flag, integer, is_choice, is_count
 from setrbm.training import Schedule
@@ -31,8 +32,12 @@ class Offer:
         The settings that are choices.
     lengths : tuple of int
         The numbers of epochs to choose from, in increasing order.
-    halving, refit : bool
+    halving, refit, calibrate : bool
     n_fits : int or "auto"
+    cv : int, splitter, iterable or None
+        What is held out; None for a fraction of each class, once.
+    scoring : callable or None
+        Called with a fitted estimator, sets and labels; None for the score that is watched in training.
     """
 
     candidates: tuple[Settings, ...]
@@ -41,6 +46,9 @@ class Offer:
     halving: bool
     refit: bool
     n_fits: Any
+    calibrate: bool
+    cv: Any
+    scoring: Any
 
     @classmethod
     def of(cls, estimator: Any, choosable: tuple[str, ...]) -> Self:
@@ -56,11 +64,16 @@ class Offer:
         candidates = tuple(
             estimator._settings(**dict(zip(choices, values, strict=True))) for values in product(*choices.values())
         )
-        flag("halving", estimator.halving)
-        flag("refit", estimator.refit)
+        for name in ("halving", "refit", "calibrate"):
+            flag(name, getattr(estimator, name))
         names = tuple(name for name in choosable if is_choice(getattr(estimator, name)))
-        offer = cls(candidates, names, lengths, estimator.halving, estimator.refit, estimator.n_fits)
+        offer = cls(
+            candidates, names, lengths, estimator.halving, estimator.refit, estimator.n_fits, estimator.calibrate,
+            estimator.cv, _scorer(estimator),
+        )  # fmt: skip
         offer._check_n_fits()
+        if offer.cv is not None and not offer.refit:
+            raise ValueError("cv must be None if nothing is refitted (refit=False): every split has its own model.")
         return offer
 
     def _check_n_fits(self) -> None:
@@ -110,3 +123,11 @@ class Offer:
     def length(self, n_epochs: int) -> int:
         """Return the smallest offered number of epochs that is at least ``n_epochs``."""
         return min(length for length in self.lengths if length >= n_epochs)
+
+
+def _scorer(estimator: Any) -> Any:
+    """Return the scorer of an estimator, None if it has none."""
+    scoring = estimator.scoring
+    if scoring is not None and not isinstance(scoring, str) and not callable(scoring):
+        raise ValueError(f"scoring must be None, the name of a scorer, or a callable. Got {scoring!r}.")
+    return None if scoring is None else check_scoring(estimator, scoring=scoring)

@@ -40,8 +40,10 @@ class BaseSetClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     n_epochs_: int
     best_epoch_: int
     settings_: Settings
-    # What free energies are divided by in the posterior: the number of fits they are the sum of.
+    # What free energies are divided by in the posterior: the number of fits they are the sum of, and the temperature
+    # fitted to predictions for sets that were not learned from.
     temperature_: float = 1.0
+    calibration_temperature_: float = 1.0
 
     # --- the fitted state ---
 
@@ -54,7 +56,7 @@ class BaseSetClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         before, history = (self.n_epochs_, self.history_) if more else (0, {name: [] for name in HISTORY})
         self._set_letters(outcome.params)
         self.settings_ = settings
-        self.temperature_ = 1.0
+        self.temperature_ = self.calibration_temperature_ = 1.0
         self.history_ = {name: history[name] + outcome.history[name] for name in HISTORY}
         self.n_epochs_ = before + len(outcome.history["loss"])
         if outcome.best_epoch or not more:
@@ -102,11 +104,12 @@ class BaseSetClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "W_")
         return self._scaled(self._bags(X, reset=False))
 
-    def _forward(self, bags: Bags) -> tuple[Array, Array]:
-        """Return pools and free energies of scaled bags."""
+    def _forward(self, bags: Bags, params: Params | None = None) -> tuple[Array, Array]:
+        """Return pools and free energies of scaled bags, by default with the fitted letters."""
         settings = self.settings_
         spec = Spec(settings.constraint, settings.pooling, unit=settings.unit)
-        return get_engine(self.engine).forward(self._params(), bags, spec, as_threads(self.n_jobs))
+        params = self._params() if params is None else params
+        return get_engine(self.engine).forward(params, bags, spec, as_threads(self.n_jobs))
 
     def _forward_all(self, X: Any, part: int) -> Array:
         """Return pools (0) or free energies (1) of any input; Shards are read one file at a time."""
@@ -114,9 +117,22 @@ class BaseSetClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return np.concatenate([self._forward(self._input(bags))[part] for _, bags, _ in X])
         return self._forward(self._input(X))[part]
 
+    def _logits(self, X: Any) -> Array:
+        """Return what the posterior is the softmax of, of shape (n_sets, n_classes)."""
+        return -self._forward_all(X, 1) / (self.temperature_ * self.calibration_temperature_)
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the log-odds of the second class, of shape (n_sets,); for more classes minus the free energies.
+
+        For more than two classes the shape is (n_sets, n_classes), and ``predict_proba`` is the softmax of the result.
+        Free energies are divided by ``temperature_`` and ``calibration_temperature_``, which are 1 for a single model.
+        """
+        logits = self._logits(X)
+        return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
+
     def predict_log_proba(self, X: Any) -> Array:
         """Return log p(y | X), of shape (n_sets, n_classes)."""
-        return energy.log_posterior(self._forward_all(X, 1) / self.temperature_)
+        return energy.log_posterior(-self._logits(X))
 
     def predict_proba(self, X: Any) -> Array:
         """Return p(y | X), of shape (n_sets, n_classes): exact if the pooling is soft, the paper's estimate if hard."""
@@ -153,7 +169,8 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSetClass
     def free_energy(self, X: Any) -> Array:
         """Return the paper's F(X, y), of shape (n_sets, n_classes); the posterior is the softmax of -F.
 
-        If several fits are averaged, F is their sum and the posterior is the softmax of -F / ``temperature_``.
+        If several fits are averaged, F is their sum, and the posterior is the softmax of -F / ``temperature_``. If the
+        probabilities are calibrated, F is divided by ``calibration_temperature_`` as well.
         """
         return self._forward_all(X, 1)
 
@@ -241,7 +258,8 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSetClass
         """
         bags, settings = self._input(X), self.settings_
         codes = (-self._forward(bags)[1]).argmax(axis=1) if y is None else as_codes(bags, y, self.classes_)[1]
-        parts = explain(bags, codes, self._params(), settings.constraint, settings.pooling, self.temperature_)
+        temperature = self.temperature_ * self.calibration_temperature_
+        parts = explain(bags, codes, self._params(), settings.constraint, settings.pooling, temperature)
         names = getattr(self, "feature_names_in_", bags.feature_names)
         return Explanation(self.classes_[codes], *parts, bags.offsets, bags.ids, self.classes_, names)
 

@@ -19,6 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from setrbm import kernels
 from setrbm._types import Array, Floats, Integers
 from setrbm.bags import Bags
+from setrbm.estimators.cv_results import cv_results
 from setrbm.estimators.inputs import as_bags, as_codes, unchanged_on_error
 from setrbm.estimators.settings import as_threads
 from setrbm.kernels import SetKernel, Side
@@ -275,8 +276,11 @@ class SetSVCCV(BaseSetSVC):
         The selected C, gamma and threshold.
     best_score_ : float
         The cross-validated accuracy of the selected settings; optimistic, since it is the best of many.
-    results_ : dict of lists
-        ``params`` and ``score`` of all candidates.
+    best_index_ : int
+        Its position in ``cv_results_``.
+    cv_results_ : dict
+        All candidates in scikit-learn's layout: ``params``, ``split0_test_score`` and so on, ``mean_test_score`` (over
+        sets, not over splits), ``std_test_score``, ``rank_test_score``.
     C_, gamma_, threshold_, classes_, svc_, support_ : as for SetSVC
 
     Examples
@@ -285,7 +289,7 @@ class SetSVCCV(BaseSetSVC):
     >>> from setrbm.estimators import SetSVCCV
     >>> bags, y = load_musk1()
     >>> model = SetSVCCV(C=(1.0, 10.0), random_state=0).fit(bags[:80], y[:80])
-    >>> len(model.results_["score"]), model.C_ in (1.0, 10.0)
+    >>> len(model.cv_results_["params"]), model.C_ in (1.0, 10.0)
     (10, True)
     """
 
@@ -315,19 +319,21 @@ class SetSVCCV(BaseSetSVC):
         splits = list(folds.split(codes, codes))
         thresholds = np.ravel(self.threshold_factors) * threshold if self.kernel == "migraph2" else [threshold]
         costs, shapes = np.ravel(self.C).tolist(), list(product(np.ravel(self.gamma_factors) * gamma, thresholds))
-        scores = np.array([self._scores(bags, codes, weight, splits, costs, *shape) for shape in shapes]).T
-        tried = [(C, *map(float, shape)) for C, shape in product(costs, shapes)]
-        best = int(scores.argmax())
-        self.C_, self.gamma_, self.threshold_ = tried[best]
-        self.best_score_ = float(scores.ravel()[best])
-        names = ("C", "gamma", "threshold")
-        self.best_params_ = dict(zip(names, tried[best], strict=True))
-        self.results_ = {
-            "params": [dict(zip(names, one, strict=True)) for one in tried],
-            "score": scores.ravel().tolist(),
-        }
+        # Of shape (n_costs, n_shapes, n_splits).
+        n_correct = np.stack([self._n_correct(bags, codes, weight, splits, costs, *shape) for shape in shapes], axis=1)
+        n_correct = n_correct.reshape(-1, len(splits))
+        # Summed split by split, so that candidates that are right on as many sets are equal to the last bit.
+        scores = np.asarray(sum(n_correct.T, np.zeros(len(n_correct)))) / float(weight.sum())
+        tried = [
+            {"C": C, "gamma": float(shape[0]), "threshold": float(shape[1])} for C, shape in product(costs, shapes)
+        ]
+        self.best_index_ = best = int(scores.argmax())
+        self.best_params_, self.best_score_ = tried[best], float(scores[best])
+        self.C_, self.gamma_, self.threshold_ = tried[best].values()
+        of_split = np.array([weight[test].sum() for _, test in splits])
+        self.cv_results_ = cv_results(tried, n_correct / of_split, scores)
 
-    def _scores(
+    def _n_correct(
         self,
         bags: Bags,
         codes: Integers,
@@ -336,8 +342,8 @@ class SetSVCCV(BaseSetSVC):
         costs: list[float],
         gamma: float,
         threshold: float,
-    ) -> list[float]:
-        """Return the cross-validated accuracy of one kernel with each C."""
+    ) -> Floats:
+        """Return the weight of the sets that one kernel gets right, with each C in each split."""
         side = self._side(bags, gamma, threshold)
         _, K = self._clipped(self._between(side, side))
 
@@ -345,7 +351,7 @@ class SetSVCCV(BaseSetSVC):
             svc = self._svc(C).fit(K[np.ix_(train, train)], codes[train], weight[train])
             return float(weight[test] @ (svc.predict(K[np.ix_(test, train)]) == codes[test]))
 
-        return [sum(n_correct(C, *split) for split in splits) / float(weight.sum()) for C in costs]
+        return np.array([[n_correct(C, *split) for split in splits] for C in costs])
 
 
 def _check_positive(name: str, value: Any) -> None:

@@ -19,23 +19,28 @@ import numpy as np
 
 from setrbm.bags import Bags
 from setrbm.engines.protocol import DeviceMemoryWarning
-from setrbm.estimators.choosing import fit_side_by_side
+from setrbm.estimators.side_by_side import fit_side_by_side
 from setrbm.evaluation.results import Fold
 from setrbm.evaluation.splits import Split
 
 # Parameters that change how a result is computed, but not the result.
 HOW = ("engine", "memory_mib", "n_jobs", "random_state", "verbose")
-# Constructor parameters that were added after results had been recorded, with the default that changes no result. At
-# that default they stay out of the digest, so recorded results keep their digest and runs can be resumed.
-ADDED_PARAMETERS: dict[str, Any] = {}
+# Constructor parameters that were added after results had been recorded, by class, with the default that changes no
+# result. At that default they stay out of the digest, so recorded results keep theirs and runs can be resumed.
+_ADDED_TO_CHOICES: dict[str, Any] = {"cv": None, "scoring": None}
+ADDED_PARAMETERS: dict[str, dict[str, Any]] = {
+    "ClassSetRBMCV": _ADDED_TO_CHOICES | {"calibrate": False},
+    "MaxOutClassifierCV": _ADDED_TO_CHOICES,
+}
 
 
 def settings_digest(estimator: Any, bags: Bags, y: Any, folds: int, repeats: int, seed: int) -> str:
     """Return a digest of everything except the code that decides the results of an experiment."""
+    params = {"": estimator} | estimator.get_params(deep=True)
     values = {
         name: value if isinstance(value, str | int | float | bool | None) else repr(value)
-        for name, value in estimator.get_params(deep=True).items()
-        if not hasattr(value, "get_params") and not _is_ignored(name.rsplit("__", 1)[-1], value)
+        for name, value in params.items()
+        if not hasattr(value, "get_params") and not _is_ignored(params, name, value)
     }
     data, labels = hashlib.sha256(), np.asarray(y)
     X = (bags.X.data, bags.X.indices, bags.X.indptr) if bags.is_sparse else (bags.X,)
@@ -46,10 +51,13 @@ def settings_digest(estimator: Any, bags: Bags, y: Any, folds: int, repeats: int
     return hashlib.sha256(json.dumps(whole, default=str).encode()).hexdigest()[:12]
 
 
-def _is_ignored(name: str, value: Any) -> bool:
-    if name not in ADDED_PARAMETERS:
-        return name in HOW
-    neutral = ADDED_PARAMETERS[name]
+def _is_ignored(params: dict[str, Any], name: str, value: Any) -> bool:
+    """Return whether a parameter, such as "svc__C" of a pipeline, has no part in the digest."""
+    owner, _, own_name = name.rpartition("__")
+    added = ADDED_PARAMETERS.get(type(params.get(owner)).__name__, {})
+    if own_name not in added:
+        return own_name in HOW
+    neutral = added[own_name]
     return type(value) is type(neutral) and bool(value == neutral)
 
 

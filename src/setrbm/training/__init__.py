@@ -14,5 +14,6 @@ from setrbm.training.sources import InMemory as InMemory
 from setrbm.training.sources import Part as Part
 from setrbm.training.sources import Source as Source
 from setrbm.training.sources import Streamed as Streamed
+from setrbm.training.sources import folds as folds
 from setrbm.training.sources import hold_out as hold_out
 from setrbm.training.start import initial_params as initial_params

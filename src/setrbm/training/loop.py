@@ -36,12 +36,16 @@ class Trainee:
         Where a model ends before the schedule does.
     group : int, optional
         The group in which the worse half may be dropped; by default a model is alone in its group.
+    candidate : int, optional
+        The candidate of its group that the model belongs to. Models of one candidate, which differ in what is held out,
+        are dropped together, judged by their mean score. By default every model is a candidate of its own.
     """
 
     model: Model
     source: Source
     max_epochs: int | None = None
     group: int | None = None
+    candidate: int | None = None
 
 
 def train(
@@ -87,7 +91,8 @@ def _begin(
     limit = DIVERGED * max(np.log(len(models[0].params.d)), 1.0)
     max_epochs = [schedule.max_epochs if t.max_epochs is None else t.max_epochs for t in trainees]
     groups = [-m if trainee.group is None else trainee.group for m, trainee in enumerate(trainees, start=1)]
-    tracker = Tracker(schedule, max_epochs, groups, limit)
+    candidates = [-m if trainee.candidate is None else trainee.candidate for m, trainee in enumerate(trainees, start=1)]
+    tracker = Tracker(schedule, max_epochs, groups, candidates, limit)
     # A decay factor of zero or less would flip the sign of the weights at every step.
     tracker.diverged_in[[model.shrink(spec) <= 0.0 for model in models]] = 1
     return rounds, engine.begin(spec, models, n_jobs), tracker

@@ -113,6 +113,20 @@ def hold_out(y: Integers, fraction: float, seed: int, at_least_one: bool = False
     return np.sort(np.concatenate(kept))
 
 
+def folds(y: Integers, n_folds: int, seed: int) -> list[Integers]:
+    """Return the sets to hold out in each fold: every set once, but never the only set of its class.
+
+    The sets of each class are spread evenly over the folds; folds that would be empty are left out.
+    """
+    fold = np.full(len(y), -1)
+    for label in np.unique(y):
+        members = np.flatnonzero(y == label)
+        rank = draws.bits(draws.keys(seed, draws.SPLIT), members)[0]
+        if len(members) > 1:
+            fold[members[np.argsort(rank, kind="stable")]] = np.arange(len(members)) % n_folds
+    return [held_out for number in range(n_folds) if len(held_out := np.flatnonzero(fold == number))]
+
+
 def _held_out_of(sets: LabeledSets, fraction: float, seed: int) -> Mask:
     """Return which sets of a stream are held out; only their numbers in the stream matter."""
     numbers = np.arange(len(sets.y)) + sets.first

@@ -17,16 +17,24 @@ class Tracker:
     Parameters
     ----------
     schedule : Schedule
-    max_epochs, groups : sequence of int, one per model
-        When each model ends, and the group in which it may be dropped.
+    max_epochs, groups, candidates : sequence of int, one per model
+        When each model ends, the group in which it may be dropped, and the candidate of the group it belongs to.
     limit : float
         A mean loss above this has diverged.
     """
 
-    def __init__(self, schedule: Schedule, max_epochs: Sequence[int], groups: Sequence[int], limit: float) -> None:
+    def __init__(
+        self,
+        schedule: Schedule,
+        max_epochs: Sequence[int],
+        groups: Sequence[int],
+        candidates: Sequence[int],
+        limit: float,
+    ) -> None:
         n_models = len(groups)
         self.schedule, self.limit = schedule, limit
         self.max_epochs, self.groups = np.asarray(max_epochs), np.asarray(groups)
+        self.candidates = np.asarray(candidates)
         self.dropped = np.zeros(n_models, dtype=bool)
         # One array of shape (n_models, 3) per epoch, its columns as in HISTORY.
         self.epochs: list[Floats] = []
@@ -58,14 +66,16 @@ class Tracker:
         return self._improve(self._late_scores(), on & ~self.dropped)
 
     def _drop_worse_halves(self, on: Mask) -> None:
-        """Drop the worse half of the models of every group that are still on."""
+        """Drop the worse half of the candidates of every group that are still on."""
         scores = self._late_scores()
         for group in np.unique(self.groups[on]):
-            members = np.flatnonzero(on & (self.groups == group))
-            first, second = self._by_criterion(scores[members])
+            members = on & (self.groups == group)
+            rivals = np.unique(self.candidates[members])
+            means = [scores[members & (self.candidates == rival)].mean(axis=0) for rival in rivals]
+            first, second = self._by_criterion(np.array(means))
             # NaN, where nothing could be scored, is sorted last.
-            ranked = members[np.lexsort((second, first))]
-            self.dropped[ranked[(len(ranked) + 1) // 2 :]] = True
+            ranked = rivals[np.lexsort((second, first))]
+            self.dropped[members & np.isin(self.candidates, ranked[(len(ranked) + 1) // 2 :])] = True
 
     def _late_scores(self) -> Floats:
         """Return the mean scores, loss and error, over the last tenth of the epochs so far."""

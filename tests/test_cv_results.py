@@ -1,0 +1,195 @@
+"""What the estimators that choose record, and the ways to choose that scikit-learn's users know."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import make_scorer, roc_auc_score
+from sklearn.model_selection import GridSearchCV, ShuffleSplit, StratifiedKFold
+
+from setrbm import ClassSetRBM, ClassSetRBMCV
+from setrbm.estimators import MaxOutClassifierCV
+from setrbm.estimators.cv_results import cv_results
+
+SETTINGS = {"init_scale": 0.3, "max_epochs": 20, "random_state": 0}
+
+
+def easy(n=60, seed=0):
+    """Return sets in which one vector with a large first feature makes the second class."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.random((n, 3, 4)) * 0.8, np.arange(n) % 2
+    X[y == 1, 0, 0] += 0.3
+    return X, y
+
+
+def test_scores_are_laid_out_as_scikit_learn_does():
+    params = [{"C": 1.0, "kernel": "a"}, {"C": 10.0, "kernel": "b"}, {"C": 100.0, "kernel": "b"}]
+    results = cv_results(params, np.array([[0.5, 0.7], [0.8, 1.0], [np.nan, 0.9]]))
+    np.testing.assert_allclose(results["mean_test_score"], [0.6, 0.9, np.nan])
+    np.testing.assert_allclose(results["std_test_score"], [0.1, 0.1, np.nan])
+    assert results["rank_test_score"].tolist() == [2, 1, 3]
+    assert results["param_C"].tolist() == [1.0, 10.0, 100.0]
+    assert results["param_kernel"].tolist() == ["a", "b", "b"]
+    assert pd.DataFrame(results).shape == (3, 8)
+
+
+def test_the_record_has_the_names_of_scikit_learn_s_search():
+    X, y = easy()
+    ours = ClassSetRBMCV(5, learning_rate=(0.01, 0.1), cv=3, **SETTINGS).fit(X, y)
+    grid = GridSearchCV(ClassSetRBM(5, **SETTINGS), {"learning_rate": (0.01, 0.1)}, cv=3).fit(X, y)
+    theirs = {name for name in grid.cv_results_ if not name.endswith("_time")}
+    assert theirs <= set(ours.cv_results_)
+    for name in ("best_index_", "best_params_", "best_score_", "n_splits_"):
+        assert type(getattr(ours, name)) is type(getattr(grid, name)) or name in ("best_index_", "best_score_")
+    assert ours.n_splits_ == grid.n_splits_ == 3
+    assert ours.cv_results_["params"] == grid.cv_results_["params"]
+    assert len(pd.DataFrame(ours.cv_results_)) == 2
+
+
+@pytest.mark.parametrize("stopping", ["likelihood", "error"])
+def test_the_score_of_a_split_is_the_mean_over_the_last_tenth_of_its_curve(stopping):
+    X, y = easy()
+    folds = StratifiedKFold(3, shuffle=True, random_state=1)
+    settings = SETTINGS | {"learning_rate": 0.1, "stopping": stopping, "early_stopping": False}
+    model = ClassSetRBMCV(5, cv=folds, scale=None, **settings).fit(X, y)
+    for k in range(3):
+        history = model.cv_results_[f"split{k}_history"][0]
+        curve = np.array(history["held_out_loss" if stopping == "likelihood" else "held_out_error"])
+        late = curve[18:].mean()
+        expected = -late if stopping == "likelihood" else 1.0 - late
+        assert model.cv_results_[f"split{k}_test_score"][0] == pytest.approx(expected, rel=1e-12)
+    assert model.best_score_ == pytest.approx(model.cv_results_["mean_test_score"].max())
+    assert model.n_epochs_ == 20
+
+
+def test_a_set_that_only_a_held_out_part_shows_changes_that_part_s_score_only():
+    X, y = easy()
+    splits = [(np.arange(0, 40), np.arange(40, 60)), (np.arange(20, 60), np.arange(0, 20))]
+    settings = SETTINGS | {"learning_rate": 0.1, "scale": None, "refit": True}
+    plain = ClassSetRBMCV(5, cv=splits, **settings).fit(X, y)
+    flipped = y.copy()
+    flipped[40:] = 1 - flipped[40:]
+    other = ClassSetRBMCV(5, cv=splits, **settings).fit(X, flipped)
+    scores = [model.cv_results_["split0_history"][0]["loss"] for model in (plain, other)]
+    assert scores[0] == scores[1]
+    assert plain.cv_results_["split0_test_score"][0] > other.cv_results_["split0_test_score"][0]
+
+
+def test_without_cv_the_held_out_part_is_as_before():
+    X, y = easy()
+    model = ClassSetRBMCV(5, learning_rate=(0.01, 0.1), **SETTINGS).fit(X, y)
+    assert model.n_splits_ == 1
+    best = model.cv_results_["split0_history"][model.best_index_]
+    assert model.best_score_ == pytest.approx(-np.mean(best["held_out_loss"][18:]), rel=1e-12)
+
+
+def test_the_number_of_epochs_is_that_of_the_best_mean_over_the_splits():
+    # Labels that cannot be learned: training only harms.
+    rng = np.random.default_rng(0)
+    X, y = rng.random((60, 8)), rng.integers(0, 2, 60)
+    settings = {"learning_rate": 0.5, "init_scale": 1.0, "n_fits": 1, "random_state": 0, "cv": 3}
+    ends = ClassSetRBMCV(20, max_epochs=(80, 10, 40), **settings).fit(X, y)
+    assert ends.n_epochs_ == ends.best_params_["max_epochs"] == 10
+    stopped = ClassSetRBMCV(20, max_epochs=30, patience=None, early_stopping=True, **settings).fit(X, y)
+    curves = [stopped.cv_results_[f"split{k}_history"][0]["held_out_loss"] for k in range(3)]
+    assert stopped.n_epochs_ == np.mean(curves, axis=0).argmin() + 1
+    assert stopped.best_score_ == pytest.approx(-np.mean(curves, axis=0).min(), rel=1e-12)
+
+
+def test_candidates_are_dropped_by_their_mean_over_the_splits(monkeypatch):
+    monkeypatch.setattr("setrbm.estimators.offer.FEWEST_BEFORE_RUNG", 1)
+    X, y = easy()
+    model = ClassSetRBMCV(5, learning_rate=(1e-7, 1e-6, 0.05, 0.1), cv=3, **SETTINGS | {"max_epochs": 16}).fit(X, y)
+    dropped = model.cv_results_["dropped"]
+    assert dropped[:2].tolist() == [True, True]
+    assert dropped.sum() == 3
+    for k in range(3):
+        lengths = [len(history["loss"]) for history in model.cv_results_[f"split{k}_history"]]
+        assert lengths[:2] == [2, 2]
+        assert sorted(lengths) == [2, 2, 4, 16]
+    assert np.isnan(model.cv_results_["mean_test_score"][dropped]).all()
+
+
+def test_a_scorer_judges_finished_candidates_on_held_out_sets():
+    X, y = easy()
+    seen = []
+
+    def scorer(estimator, sets, labels):
+        seen.append((len(labels), estimator.predict_proba(sets), labels))
+        return float(estimator.settings_.learning_rate)
+
+    model = ClassSetRBMCV(5, learning_rate=(0.2, 0.1, 1e9), scoring=scorer, **SETTINGS).fit(X, y)
+    assert model.best_params_["learning_rate"] == 0.2
+    assert model.cv_results_["mean_test_score"][:2].tolist() == [0.2, 0.1]
+    assert np.isnan(model.cv_results_["mean_test_score"][2])
+    # A fifth of each class, and as sure as the loss that was watched.
+    assert [n for n, _, _ in seen] == [12, 12]
+    p, labels = seen[0][1:]
+    watched = model.cv_results_["split0_history"][0]["held_out_loss"]
+    assert -np.log(p[np.arange(12), labels]).mean() == pytest.approx(watched[-1], rel=1e-9)
+
+
+@pytest.mark.parametrize("scoring", ["roc_auc", "balanced_accuracy", "neg_log_loss", make_scorer(roc_auc_score)])
+@pytest.mark.parametrize("cv", [None, 3, ShuffleSplit(2, random_state=0)])
+def test_scikit_learn_s_scorers_and_splitters_are_taken(scoring, cv):
+    X, y = easy()
+    labels = np.array(["no", "yes"])[y]
+    if callable(scoring):
+        labels = y
+    model = ClassSetRBMCV(5, learning_rate=(0.01, 0.1), scoring=scoring, cv=cv, **SETTINGS).fit(X, labels)
+    scores = model.cv_results_["mean_test_score"]
+    assert model.best_score_ == scores.max()
+    assert model.n_splits_ == {None: 1, 3: 3}.get(cv if cv is None or isinstance(cv, int) else 2, 2)
+    assert model.cv_results_["rank_test_score"][model.best_index_] == 1
+
+
+def test_a_scorer_uses_weights_of_the_fitted_scale():
+    X, y = easy()
+    raw = 1000.0 * X - 5.0
+    scores = [
+        ClassSetRBMCV(5, learning_rate=(0.01, 0.1), scoring="neg_log_loss", **SETTINGS).fit(sets, y).best_score_
+        for sets in (X, raw)
+    ]
+    assert scores[0] == pytest.approx(scores[1], rel=1e-6)
+
+
+def test_max_out_classifiers_take_cv_and_scoring_too():
+    X, y = easy()
+    settings = {"learning_rate": (0.01, 0.1), "weight_decay": 0.0, "refit": True} | SETTINGS
+    model = MaxOutClassifierCV("mlp", n_hidden=5, cv=3, scoring="accuracy", **settings).fit(X, y)
+    assert model.n_splits_ == 3
+    assert 0.5 <= model.best_score_ == max(model.cv_results_["mean_test_score"]) <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"scoring": 3}, "scoring must be None, the name of a scorer, or a callable. Got 3"),
+        ({"scoring": ["accuracy"]}, r"scoring must be None, the name of a scorer, or a callable. Got \['accuracy'\]"),
+        ({"scoring": "nonsense"}, "nonsense"),
+        ({"cv": "nonsense"}, "Expected `cv` as an integer"),
+        ({"cv": 3, "refit": False}, "cv must be None if nothing is refitted"),
+        ({"cv": []}, "cv must give at least one split. Got none"),
+        ({"cv": [(np.arange(0, 60, 2), np.arange(1, 60, 2))]}, "leave sets of at least two classes. Split 0 does not"),
+        ({"cv": [(np.arange(60), np.arange(0))]}, "hold out at least one set"),
+        ({"cv": 40}, "n_splits=40 cannot be greater than"),
+        ({"scoring": lambda *_: np.nan}, "scoring must give a number for at least one candidate. Got NaN for all"),
+    ],
+)
+def test_what_cannot_be_chosen_by_is_refused(setting, message):
+    with pytest.raises(ValueError, match=message):
+        ClassSetRBMCV(5, learning_rate=0.1, **SETTINGS, **setting).fit(*easy())
+
+
+def test_ctrl_c_in_the_refit_keeps_a_model_of_the_best_candidate(monkeypatch):
+    from setrbm.estimators import one_fit
+
+    def interrupt(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(one_fit.OneFit, "refits", interrupt)
+    model = ClassSetRBMCV(5, learning_rate=(0.01, 0.1), cv=3, calibrate=True, **SETTINGS)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(*easy())
+    assert model.cv_results_["rank_test_score"][model.best_index_] == 1
+    assert model.temperature_ == model.calibration_temperature_ == 1.0
+    assert model.predict(easy()[0]).shape == (60,)
