@@ -20,13 +20,12 @@ from setrbm.datasets import make_digit_sets
 train, y_train = make_digit_sets(60, random_state=0)
 test, y_test, evidence = make_digit_sets(600, part="test", random_state=1, return_evidence=True)
 model = ClassSetRBMCV(n_hidden=50, random_state=0).fit(train, y_train)
-predicted = model.predict(test)
-print(f"accuracy {np.mean(predicted == y_test):.3f} on {len(test)} new sets")
+print(f"accuracy {model.score(test, y_test):.3f} on {len(test)} new sets")
 
 # %%
 # Where does the explanation point?
 # ---------------------------------
-# For sets with a two or a seven that were recognized: is the vector with the largest drop the digit that gave the label?
+# For sets with a two or a seven, recognized or not: is the vector with the largest drop the digit that gave the label?
 # Is the vector that is most convincing alone? A largest drop below 0.01 points nowhere (``decided`` is False) and counts
 # as a miss. A vector picked at random from a set of five is right in one of five cases.
 
@@ -44,12 +43,11 @@ def hits(bags, y, evidence):
     return np.array(by_drop), np.array(by_alone), np.array(chance)
 
 
-found = (predicted == y_test) & (y_test != "neither")
-rows = np.repeat(found, test.sizes)
-recognized, labels = test[found], y_test[found]
-one_digit = hits(recognized, labels, evidence[rows])
+chosen = y_test != "neither"
+bags, labels, truth = test[chosen], y_test[chosen], evidence[np.repeat(chosen, test.sizes)]
+one_digit = hits(bags, labels, truth)
 for name, values in zip(("drop", "alone", "at random"), one_digit, strict=True):
-    print(f"{name:10} {100 * values.mean():5.1f} % of {found.sum()} sets")
+    print(f"{name:10} {100 * values.mean():5.1f} % of {len(bags)} sets")
 
 # %%
 # When two vectors say the same
@@ -58,12 +56,12 @@ for name, values in zip(("drop", "alone", "at random"), one_digit, strict=True):
 # the drop of both is zero, and no vector is marked. ``alone`` does not have this weakness.
 
 doubled, doubled_evidence = [], []
-for matrix, part in zip(recognized, np.split(evidence[rows], recognized.offsets[1:-1]), strict=True):
+for matrix, part in zip(bags, np.split(truth, bags.offsets[1:-1]), strict=True):
     doubled.append(np.vstack([matrix, matrix[part]]))
     doubled_evidence.append(np.append(part, True))
 two_digits = hits(Bags.from_list(doubled), labels, np.concatenate(doubled_evidence))
 for name, values in zip(("drop", "alone", "at random"), two_digits, strict=True):
-    print(f"{name:10} {100 * values.mean():5.1f} % of {found.sum()} sets")
+    print(f"{name:10} {100 * values.mean():5.1f} % of {len(bags)} sets")
 
 # %%
 # Each bar is the share of sets where the explanation points to a deciding digit, with a 95 % interval; the dotted line is
