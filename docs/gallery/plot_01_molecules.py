@@ -2,9 +2,9 @@
 Molecules: which ones are musks?
 ================================
 
-Does a molecule smell of musk? A molecule is flexible and takes many shapes (conformations). It is a musk if one of its
-shapes fits the receptor, and nobody knows which shape that is. This is the problem that multiple-instance learning was
-invented for: a label for each molecule, none for its shapes.
+Does a molecule smell of musk? A molecule is flexible and takes many shapes (conformations). It is a musk if one of
+its shapes fits the receptor, and nobody knows which shape that is. This is the problem that multiple-instance
+learning was invented for: a label for each molecule, none for its shapes.
 """
 
 # %%
@@ -35,8 +35,8 @@ right = (p > 0.5) == (y == 1)
 print(f"accuracy {accuracy_score(y, p > 0.5):.3f} on {len(y)} molecules, log loss {log_loss(y, p):.3f}")
 
 # %%
-# Every molecule, sorted by its predicted probability. Blue squares above the dotted line and orange circles below it are
-# mistakes.
+# Every molecule, sorted by its predicted probability. Blue squares above the dotted line and orange circles below it
+# are mistakes.
 
 BLUE, ORANGE = "#0072B2", "#D55E00"
 figure, axes = plt.subplots(figsize=(7.5, 3.8), layout="constrained")
@@ -63,9 +63,9 @@ explanation = model.explain(musks)
 print(f"one conformation decided {explanation.decided.sum()} of {len(musks)} such musks")
 
 # %%
-# ``drop`` is the decrease in log-probability if the conformation is left out; ``alone`` is the probability of the class
-# if it were the only one. Conformations of a molecule resemble each other: several can be convincing alone while none is
-# indispensable. Then the drops are near zero, and nothing is marked.
+# ``drop`` is the decrease in log-probability if the conformation is left out; ``alone`` is the probability of the
+# class if it were the only one. Conformations of a molecule resemble each other: several can be convincing alone
+# while none is indispensable. Then the drops are near zero, and nothing is marked.
 
 largest = max(explanation, key=lambda one: one.drop.max())
 largest.plot()

@@ -49,8 +49,8 @@ plt.show()
 # %%
 # Which pixels?
 # -------------
-# ``contributions`` are the slope of the log-odds times the input. Orange pixels are evidence for the class, purple ones
-# against it. They concentrate on the digit that decided.
+# ``contributions`` are the slope of the log-odds times the input. Orange pixels are evidence for the class, purple
+# ones against it. They concentrate on the digit that decided.
 
 one, k = explanation[0], shown[0]
 most = np.abs(one.contributions).max()

@@ -35,7 +35,7 @@ def make_page(rng, topic=None):
     """Return a page of 40 to 80 words; about one in twelve is of the topic, if there is one."""
     words = rng.choice(GENERAL, rng.integers(40, 81)).astype(object)
     stray = rng.random(len(words)) < 1 / 50
-    words[stray] = rng.choice(sum(TOPICS.values(), []), stray.sum())
+    words[stray] = rng.choice(np.concatenate(list(TOPICS.values())), stray.sum())
     if topic:
         of_topic = rng.random(len(words)) < 1 / 12
         words[of_topic] = rng.choice(TOPICS[topic], of_topic.sum())

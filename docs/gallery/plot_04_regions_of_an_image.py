@@ -2,16 +2,16 @@
 Regions of an image
 ===================
 
-Where in an image is the object, if only whole images are labeled? Cut each image into overlapping windows. The image is
-then a set of windows, positive if one of them shows the object. A model that learned to tell images apart can point to
-the windows that made the difference.
+Where in an image is the object, if only whole images are labeled? Cut each image into overlapping windows. The image
+is then a set of windows, positive if one of them shows the object. A model that learned to tell images apart can
+point to the windows that made the difference.
 """
 
 # %%
 # Images with and without a seven
 # -------------------------------
-# Each image is a noisy canvas of 24 by 24 pixels with four handwritten digits. Half of the images contain a seven. Nothing
-# says where.
+# Each image is a noisy canvas of 24 by 24 pixels with four handwritten digits. Half of the images contain a seven.
+# Nothing says where.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -71,9 +71,9 @@ print(f"accuracy {model.score(test, y_test):.3f} on {len(test)} new images")
 # %%
 # Where does it look?
 # -------------------
-# Two quantities point to windows: ``drop``, the decrease in log-probability if the window is left out, and ``alone``, the
-# probability of the class for the window by itself. How often is the window with the largest value within two pixels of
-# the seven, and how often is a random window?
+# Two quantities point to windows: ``drop``, the decrease in log-probability if the window is left out, and ``alone``,
+# the probability of the class for the window by itself. How often is the window with the largest value within two
+# pixels of the seven, and how often is a random window?
 
 found = np.flatnonzero((y_test == 1) & (model.predict(test) == 1))
 explanation = model.explain(test[found])
@@ -87,8 +87,8 @@ for name, values in (("largest drop", drop), ("largest alone", alone)):
 print(f"a random window is near it in {near.mean():.3f}")
 
 # %%
-# Four recognized images. The frame is the window with the largest drop. Second row: the probability of "contains a seven"
-# of each window alone, drawn at the center of the window.
+# Four recognized images. The frame is the window with the largest drop. Second row: the probability of "contains a
+# seven" of each window alone, drawn at the center of the window.
 
 figure, grid = plt.subplots(2, 4, figsize=(7.5, 4.1), layout="constrained")
 side = int(np.sqrt(len(CORNERS)))

@@ -3,8 +3,8 @@ A rare class
 ============
 
 What if only a few sets are positive? A model can then be right most of the time by never predicting the rare class.
-Accuracy hides this. Balanced accuracy, the mean of the recalls of both classes, does not, and ``class_weight="balanced"``
-makes the rare class count as much as the common one in training.
+Accuracy hides this. Balanced accuracy, the mean of the recalls of both classes, does not, and
+``class_weight="balanced"`` makes the rare class count as much as the common one in training.
 """
 
 # %%

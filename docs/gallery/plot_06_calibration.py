@@ -49,8 +49,9 @@ for name, model in (("plain", plain), ("calibrated", calibrated)):
 #
 # Reliability
 # -----------
-# Test sets are grouped by the probability of their predicted class. A group that lies on the diagonal is right as often
-# as it claims. Below the diagonal the model claims too much. The size of a mark shows how many sets are in the group.
+# Test sets are grouped by the probability of their predicted class. A group that lies on the diagonal is right as
+# often as it claims. Below the diagonal the model claims too much. The size of a mark shows how many sets are in the
+# group.
 
 
 def reliability(model):

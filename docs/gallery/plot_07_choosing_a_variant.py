@@ -100,9 +100,9 @@ for name in PROBLEMS:
 
 # %%
 # One mark per repetition. If some vector decides, take any variant; hard pooling is the default. If the *number* of
-# vectors with a pattern carries the label, soft pooling is better, and or better than xor: it counts in how many vectors
-# the pattern is present, where xor adds up its strength. The price is in the last panel: repeated vectors mislead soft
-# pooling, and do not change the answers of hard pooling.
+# vectors with a pattern carries the label, soft pooling is better, and or better than xor: it counts in how many
+# vectors the pattern is present, where xor adds up its strength. The price is in the last panel: repeated vectors
+# mislead soft pooling, and do not change the answers of hard pooling.
 
 COLORS = {("xor", "hard"): "#0072B2", ("or", "hard"): "#56B4E9", ("xor", "soft"): "#D55E00", ("or", "soft"): "#E69F00"}
 figure, panels = plt.subplots(1, 4, figsize=(8.5, 3.4), sharey=True, layout="constrained")

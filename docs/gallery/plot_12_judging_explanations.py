@@ -3,8 +3,8 @@ Can explanations be trusted?
 ============================
 
 How often does an explanation point to the right vector? With real data nobody knows. In sets of digits we do:
-``make_digit_sets(return_evidence=True)`` also returns which digit gave each set its label, so ``drop`` and ``alone`` can
-be compared with the truth and with guessing.
+``make_digit_sets(return_evidence=True)`` also returns which digit gave each set its label, so ``drop`` and ``alone``
+can be compared with the truth and with guessing.
 """
 
 # %%
@@ -25,9 +25,9 @@ print(f"accuracy {model.score(test, y_test):.3f} on {len(test)} new sets")
 # %%
 # Where does the explanation point?
 # ---------------------------------
-# For sets with a two or a seven, recognized or not: is the vector with the largest drop the digit that gave the label?
-# Is the vector that is most convincing alone? A largest drop below 0.01 points nowhere (``decided`` is False) and counts
-# as a miss. A vector picked at random from a set of five is right in one of five cases.
+# For sets with a two or a seven, recognized or not: is the vector with the largest drop the digit that gave the
+# label? Is the vector that is most convincing alone? A largest drop below 0.01 points nowhere (``decided`` is False)
+# and counts as a miss. A vector picked at random from a set of five is right in one of five cases.
 
 
 def hits(bags, y, evidence):
@@ -52,8 +52,8 @@ for name, values in zip(("drop", "alone", "at random"), one_digit, strict=True):
 # %%
 # When two vectors say the same
 # -----------------------------
-# Now every deciding digit is in its set twice. Leaving out one of them changes nothing, because the other is still there:
-# the drop of both is zero, and no vector is marked. ``alone`` does not have this weakness.
+# Now every deciding digit is in its set twice. Leaving out one of them changes nothing, because the other is still
+# there: the drop of both is zero, and no vector is marked. ``alone`` does not have this weakness.
 
 doubled, doubled_evidence = [], []
 for matrix, part in zip(bags, np.split(truth, bags.offsets[1:-1]), strict=True):
@@ -64,8 +64,8 @@ for name, values in zip(("drop", "alone", "at random"), two_digits, strict=True)
     print(f"{name:10} {100 * values.mean():5.1f} % of {len(bags)} sets")
 
 # %%
-# Each bar is the share of sets where the explanation points to a deciding digit, with a 95 % interval; the dotted line is
-# the share expected from picking a vector at random.
+# Each bar is the share of sets where the explanation points to a deciding digit, with a 95 % interval; the dotted
+# line is the share expected from picking a vector at random.
 
 figure, panels = plt.subplots(1, 2, figsize=(7.5, 3.6), sharey=True, layout="constrained")
 for axes, title, (*methods, chance) in zip(
@@ -84,5 +84,5 @@ panels[0].set_ylabel("points to a deciding digit (%)")
 plt.show()
 
 # %%
-# Read both quantities. A large drop says that this vector was needed. If all drops are small although the model is sure,
-# several vectors say the same; then ``alone`` shows which.
+# Read both quantities. A large drop says that this vector was needed. If all drops are small although the model is
+# sure, several vectors say the same; then ``alone`` shows which.
