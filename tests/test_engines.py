@@ -256,9 +256,31 @@ def test_cpu_equals_reference_for_any_number_of_hidden_units(n_hidden):
             np.testing.assert_allclose(b, a, rtol=tolerance, atol=tolerance)
 
 
-def test_kernels_compile_without_a_writable_cache_folder(monkeypatch):
+def test_kernels_compile_without_a_writable_cache_folder_and_say_so_once(monkeypatch, capsys):
     monkeypatch.setattr(compiling.KernelCache._impl_class, "_locator_classes", [])
+    compiling.say.cache_clear()
     assert compiling.kernel(lambda x: x + 1)(1) == 2
+    assert compiling.kernel(lambda x: x + 2)(1) == 3
+    assert capsys.readouterr().err.count("no writable folder to keep them in. Set NUMBA_CACHE_DIR") == 1
+
+
+def test_compiling_is_announced_only_when_something_is_compiled(tmp_path):
+    (tmp_path / "tiny.py").write_text(
+        "from setrbm.engines.cpu.compiling import kernel\n"
+        "def one(x): return x + 1\n"
+        "def two(x): return x + 2\n"
+        "print(kernel(one)(1), kernel(two)(1))\n"
+    )
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    runs = [
+        subprocess.run(
+            [sys.executable, tmp_path / "tiny.py"], check=True, capture_output=True, text=True, env=environment
+        )
+        for _ in range(2)
+    ]
+    assert [run.stdout.split() for run in runs] == [["2", "3"]] * 2
+    assert runs[0].stderr == "setrbm: compiling the CPU kernels once, which takes 10 to 20 seconds ...\n"
+    assert runs[1].stderr == ""
 
 
 def wide_sets(seed):

@@ -18,7 +18,7 @@ from setrbm.datasets import load_musk1
 from setrbm.energy import free_energy, log_posterior
 from setrbm.engines import get_engine
 from setrbm.engines.protocol import LabeledSets
-from setrbm.estimators import one_fit, side_by_side
+from setrbm.estimators import MaxOutClassifier, one_fit, side_by_side
 from setrbm.estimators.settings import Settings
 from setrbm.shards import write_shards
 from setrbm.training import InMemory, Schedule, Trainee, train
@@ -365,7 +365,7 @@ def test_generative_learning_raises_the_exact_likelihood_of_the_data(constraint,
     every_set = Bags.from_array(list(visible_states(2, 4)))
     model = ClassSetRBM(
         8, constraint=constraint, pooling="soft", objective="generative", generative_learning_rate=0.05,
-        persistent=persistent, max_epochs=150, early_stopping=False, random_state=0,
+        weight_decay=0.001, persistent=persistent, max_epochs=150, early_stopping=False, random_state=0,
     ).fit(bags, y)  # fmt: skip
     log_z = logsumexp(model.log_joint(every_set))
     likelihood = (model.log_joint(bags)[np.arange(200), y] - log_z).mean()
@@ -1080,3 +1080,25 @@ def test_warnings_within_cross_validation_point_to_the_line_of_the_user():
     X[3, 2, 1] = 5000.0
     model = ClassSetRBM(5, max_epochs=1, random_state=0)
     assert warned_from(lambda: cross_val_score(model, Bags.from_array(X), y, cv=2)) == {__file__}
+
+
+@pytest.mark.parametrize("estimator", [ClassSetRBM(5, max_epochs=3), ClassSetRBMCV(5, max_epochs=3)], ids=["one", "cv"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_decisions_are_log_odds_or_minus_the_free_energies(estimator, n_classes):
+    bags, _ = easy(30)
+    model = estimator.set_params(random_state=0).fit(bags, np.arange(30) % n_classes)
+    decisions, log_p = model.decision_function(bags), model.predict_log_proba(bags)
+    if n_classes == 2:
+        np.testing.assert_allclose(decisions, log_p[:, 1] - log_p[:, 0], rtol=1e-9, atol=1e-12)
+        assert ((decisions > 0) == (model.predict(bags) == 1)).all()
+    else:
+        np.testing.assert_allclose(decisions, -model.free_energy(bags) / model.temperature_, rtol=1e-12)
+        np.testing.assert_allclose(decisions - logsumexp(decisions, axis=1, keepdims=True), log_p, rtol=1e-9)
+
+
+@pytest.mark.parametrize("unit", ["rbm", "mlp", "logit"])
+def test_decisions_of_max_out_classifiers_are_log_odds(unit):
+    bags, y = easy(30)
+    model = MaxOutClassifier(unit, n_hidden=5, max_epochs=3, random_state=0).fit(bags, y)
+    log_p = model.predict_log_proba(bags)
+    np.testing.assert_allclose(model.decision_function(bags), log_p[:, 1] - log_p[:, 0], rtol=1e-9, atol=1e-12)

@@ -65,3 +65,39 @@ def test_every_stored_value_counts_in_the_range_of_sparse_data(at):
     low, high = feature_range(bags_of(X))
     assert low.tolist() == [0.0] * 3
     assert high.tolist() == [7.0 if column == at % 3 else 1.0 for column in range(3)]
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_values_outside_the_training_range_and_larger_sets_are_counted(is_sparse, dtype):
+    rng = np.random.default_rng(0)
+    X = (rng.random((40, 3, 4)) * 7 + 0.1).astype(dtype)
+    X[:, :, 3] = 0.0
+
+    def bags(arrays):
+        return Bags.from_list([sparse.csr_array(a) for a in arrays] if is_sparse else arrays)
+
+    model = ClassSetRBM(3, max_epochs=1, random_state=0).fit(bags(list(X)), np.arange(40) % 2)
+    seen = model.check_range(bags(list(X)))
+    assert (seen.n_sets, seen.n_values_outside, seen.n_sets_outside, seen.n_larger_sets) == (40, 0, 0, 0)
+    assert seen.largest_set == 3
+    assert "by_feature" not in repr(seen)
+    new = [X[0].copy(), np.vstack([X[1], X[2]]), X[3].copy()]
+    new[0][0, 0], new[0][2, 1], new[2][1, 3] = 99.0, -99.0, 0.5
+    found = model.check_range(bags(new))
+    assert (found.n_sets, found.n_values_outside, found.n_sets_outside, found.n_larger_sets) == (3, 3, 2, 1)
+    assert found.by_feature.tolist() == [1, 1, 0, 1]
+    assert found.n_values == (sum(np.count_nonzero(a) for a in new) if is_sparse else 12 * 4)
+
+
+def test_sparse_sets_are_checked_by_a_range_of_dense_ones():
+    X = np.array([[[1.0, 2.0]], [[2.0, 3.0]]] * 5)
+    model = ClassSetRBM(3, max_epochs=1, random_state=0).fit(X, [0, 1] * 5)
+    # A zero that is not stored is a value too, here below the range.
+    assert model.check_range([sparse.csr_array([[1.5, 0.0]])]).by_feature.tolist() == [0, 1]
+
+
+def test_without_scaling_there_is_no_range():
+    model = ClassSetRBM(3, max_epochs=1, scale=None, random_state=0).fit(np.eye(4), [0, 1, 0, 1])
+    with pytest.raises(ValueError, match="check_range needs scale='auto', which keeps the range of each feature"):
+        model.check_range(np.eye(4))

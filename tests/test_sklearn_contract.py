@@ -44,6 +44,7 @@ def expected_failures(estimator):
     ],
     expected_failed_checks=expected_failures,
 )
+@pytest.mark.filterwarnings("ignore:A data frame was passed to")
 def test_estimators_keep_the_contract(estimator, check):
     check(estimator)
 

@@ -191,13 +191,13 @@ class Bags:
             feature_names = _names_of(X)
         X = _as_matrix(X)
         names = _as_column(groups, X.shape[0], "groups")
-        _refuse_missing(_is_missing(groups, names), "groups")
+        _refuse_missing(is_missing(groups, names), "groups")
         codes, first_rows = _codes_by_first_appearance(names)
         ids = names[first_rows]
         y = None
         if labels is not None:
             row_labels = _as_column(labels, X.shape[0], "labels")
-            _refuse_missing(_is_missing(labels, row_labels), "labels")
+            _refuse_missing(is_missing(labels, row_labels), "labels")
             y = row_labels[first_rows]
             _refuse_mixed_labels(row_labels, y, codes, ids)
         offsets = offsets_of(np.bincount(codes, minlength=len(ids)))
@@ -243,7 +243,14 @@ class Bags:
                 f"Column names must be strings. Got {odd[0]!r}. Rename them first: "
                 "frame.columns = frame.columns.astype(str)."
             )
-        table = nw.from_native(frame, eager_only=True)
+        if nw.dependencies.is_polars_lazyframe(frame):
+            raise TypeError("A lazy frame holds no data yet. Collect it first: frame.collect().")
+        try:
+            table = nw.from_native(frame, eager_only=True)
+        except TypeError:
+            raise TypeError(
+                f"frame must be a data frame of pandas, polars or pyarrow. Got {type(frame).__name__}."
+            ) from None
         schema = table.schema
         for column in (bag, label):
             if column is not None and column not in schema:
@@ -548,7 +555,7 @@ def _as_column(values: npt.ArrayLike, length: int, name: str, of: str = "vector"
     return column
 
 
-def _is_missing(values: npt.ArrayLike, column: Labels) -> Mask:
+def is_missing(values: npt.ArrayLike, column: Labels) -> Mask:
     """Return which values are None, NaN, NaT or pandas' NA; ``column`` is the array made of the values given."""
     # numpy turns NaN in a list of strings into the text "nan".
     from_text = column.dtype.kind == "U" and not isinstance(values, np.ndarray)

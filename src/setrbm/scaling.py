@@ -3,20 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from setrbm._types import Array
+from setrbm._types import Array, Integers
 from setrbm.bags import Bags
 
 # A feature is squeezed if 90 % of its values lie in less than this part of its range.
 ROOM = 0.005
 # Number of stored values processed at once.
 PIECE = 1 << 20
+
+
+@dataclass(frozen=True)
+class RangeCheck:
+    """How much of some sets lies outside the range seen in training.
+
+    Attributes
+    ----------
+    n_sets, n_values : int
+        How many sets were checked, and how many values (of sparse sets those that are stored).
+    n_values_outside, n_sets_outside : int
+        Values outside the range of their feature, and sets that have at least one.
+    n_larger_sets : int
+        Sets with more vectors than any in training.
+    largest_set : int
+        The number of vectors of the largest set in training; 0 if it is not known.
+    by_feature : ndarray of shape (n_features,)
+        Values outside the range, by feature.
+    """
+
+    n_sets: int
+    n_values: int
+    n_values_outside: int
+    n_sets_outside: int
+    n_larger_sets: int
+    largest_set: int
+    by_feature: Integers = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -61,6 +88,30 @@ class Scaling:
             return self.apply(bags.with_vectors(X.toarray(), names))
         data = np.clip(X.data * self.factor.astype(dtype, copy=False)[X.indices], self.floor, 1.0)
         return bags.with_vectors(sparse.csr_array((data, X.indices, X.indptr), shape=X.shape), names)
+
+    def check(self, bags: Bags, largest_set: int) -> RangeCheck:
+        """Count the values that ``apply`` would clip, and the sets larger than the largest one in training."""
+        X = bags.X
+        if bags.is_sparse and (self.low != 0.0).any():
+            X = X.toarray()
+        is_sparse = sparse.issparse(X)
+        values, factor, low = X, self.factor, self.low
+        if is_sparse:
+            values, factor, low = X.data, self.factor[X.indices], self.low[X.indices]
+        # The ends of the range themselves may be off by rounding.
+        slack = 16 * np.finfo(np.result_type(bags.dtype, self.factor.dtype)).eps
+        scaled = (values - low) * factor
+        outside = (scaled < self.floor - slack) | (scaled > 1.0 + slack) | ((factor == 0.0) & (values != low))
+        if is_sparse:
+            by_feature = np.bincount(X.indices[outside], minlength=X.shape[1])
+            rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[outside]
+        else:
+            by_feature, rows = outside.sum(axis=0), np.flatnonzero(outside.any(axis=1))
+        of_set = np.searchsorted(bags.offsets, rows, side="right")
+        larger = int((bags.sizes > largest_set).sum()) if largest_set else 0
+        return RangeCheck(
+            len(bags), values.size, int(by_feature.sum()), len(np.unique(of_set)), larger, largest_set, by_feature
+        )
 
     def undo(self, X: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return dense vectors in the original units; constant features get their constant."""

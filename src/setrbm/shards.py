@@ -51,6 +51,7 @@ class Shard:
     first: int
     n_sets: int
     n_vectors: int
+    largest_set: int
     n_features: int
     dtype: np.dtype[Any]
     is_sparse: bool
@@ -118,7 +119,7 @@ class Shards:
             raise ValueError(f"In {str(path)!r}: {error}") from None
         labels, counts = np.unique(y, return_counts=True)
         shard = Shard(
-            path, first, len(bags), bags.n_vectors, bags.shape[1], bags.dtype, bags.is_sparse,
+            path, first, len(bags), bags.n_vectors, int(bags.sizes.max()), bags.shape[1], bags.dtype, bags.is_sparse,
             dict(zip(labels.tolist(), counts.tolist(), strict=True)), _stamp(path),
         )  # fmt: skip
         return shard, bags, y
@@ -141,6 +142,11 @@ class Shards:
     def shape(self) -> tuple[int, int]:
         """The number of sets and the number of features."""
         return len(self), self.shards[0].n_features
+
+    @property
+    def largest_set(self) -> int:
+        """The number of vectors in the largest set."""
+        return max(shard.largest_set for shard in self.shards)
 
     @property
     def dtype(self) -> np.dtype[Any]:

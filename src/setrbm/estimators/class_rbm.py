@@ -30,6 +30,8 @@ class ClassRBM(Trainable, BaseSetRBM):
 
     constraint = "xor"
     pooling = "soft"
+    # A matrix, or a data frame, is what it is for.
+    takes_rows = True
 
     n_hidden: int = 100
     _: KW_ONLY
@@ -42,7 +44,7 @@ class ClassRBM(Trainable, BaseSetRBM):
     patience: int | None = 50
     stopping: str = "likelihood"
     batch_size: int = 1
-    weight_decay: float = 0.001
+    weight_decay: float = 0.0
     init_scale: float = 0.3
     visible: str = "binary"
     cd_steps: int = 1

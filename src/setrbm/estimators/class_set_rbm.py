@@ -47,7 +47,7 @@ class ClassSetRBM(Trainable, BaseSetRBM):
     batch_size : int
         Sets per step; a step follows the mean of their gradients.
     weight_decay : float
-        L2 penalty on W and U.
+        L2 penalty on W and U, applied at every step: many steps, as over large or sparse data, call for less.
     init_scale : float
         Start weights are uniform in [-init_scale, init_scale].
     visible : {"binary", "gaussian"}
@@ -108,7 +108,7 @@ class ClassSetRBM(Trainable, BaseSetRBM):
     patience: int | None = 50
     stopping: Criterion = "likelihood"
     batch_size: Any = 1
-    weight_decay: Any = 0.001
+    weight_decay: Any = 0.0
     init_scale: Any = 0.3
     visible: Any = "binary"
     cd_steps: Any = 1

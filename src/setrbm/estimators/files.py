@@ -50,6 +50,7 @@ class Saveable(BaseSetClassifier):
             "best_epoch": self.best_epoch_,
             "temperature": self.temperature_,
             "calibration_temperature": self.calibration_temperature_,
+            "largest_set": self.largest_set_,
             **self._describe(),
         }
         persistence.write(path, persistence.ModelFile(type(self).__name__, description, arrays))
@@ -70,10 +71,12 @@ class Saveable(BaseSetClassifier):
         estimator.classes_ = persistence.decode_labels(described["classes"])
         estimator._restore_arrays(model.arrays, described)
         estimator.history_ = {name: list(persistence.from_json(described["history"])[name]) for name in HISTORY}
-        counts = [int(described[name]) for name in ("seed", "n_epochs", "best_epoch")]
+        names = ("seed", "n_epochs", "best_epoch", "largest_set")
+        # Files of the first format do not say how large the largest set was.
+        counts = [int(({"largest_set": 0} | described)[name]) for name in names]
         if min(counts) < 0:
-            raise ValueError(f"seed, n_epochs and best_epoch must not be negative. Got {counts}.")
-        estimator.seed_, estimator.n_epochs_, estimator.best_epoch_ = counts
+            raise ValueError(f"{', '.join(names)} must not be negative. Got {counts}.")
+        estimator.seed_, estimator.n_epochs_, estimator.best_epoch_, estimator.largest_set_ = counts
         return estimator
 
     def _restore_arrays(self, arrays: dict[str, npt.NDArray[Any]], described: dict[str, Any]) -> None:

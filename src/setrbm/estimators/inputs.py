@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
@@ -15,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from setrbm._types import Array, Floats, Integers
 from setrbm._warnings import warn
-from setrbm.bags import Bags
+from setrbm.bags import Bags, is_missing
 from setrbm.engines.protocol import LabeledSets
 from setrbm.estimators.settings import Settings
 from setrbm.scaling import Scaling, feature_range, squeezed_features
@@ -44,16 +45,77 @@ def as_bags(estimator: Any, X: Any, reset: bool, finite: bool = True) -> Bags:
     bags = _as_sets(X)
     rows = bags is None
     if bags is None:
+        refuse_what_is_no_matrix(X)
+        is_frame = nw.dependencies.is_into_dataframe(X)
         X = validate_data(
             estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32],
             ensure_all_finite=False, ensure_min_samples=1,
         )  # fmt: skip
         bags = Bags.from_rows(X)
+        _warn_about_rows(estimator, bags, is_frame, reset)
     if finite:
         bags.check_finite()
     if not rows:
         _check_features(estimator, bags, reset)
+    if reset:
+        estimator.largest_set_ = int(bags.sizes.max())
     return bags
+
+
+def refuse_what_is_no_matrix(X: Any) -> None:
+    """Refuse input that is no matrix and no list, in words that say what to pass instead."""
+    # One of scipy's formats is a dict as well.
+    if sparse.issparse(X):
+        return
+    if nw.dependencies.is_polars_lazyframe(X):
+        raise TypeError("A lazy frame holds no data yet. Collect it first: Bags.from_frame(frame.collect(), ...).")
+    if isinstance(X, dict | set | frozenset) or (isinstance(X, Iterator) and not hasattr(X, "shape")):
+        cure = "Bags.from_list(X.values(), ids=list(X))" if isinstance(X, dict) else "Bags.from_list(X)"
+        raise TypeError(
+            f"X must be Bags, a list of matrices, a 3-D array or a matrix. Got a {type(X).__name__}. Use {cure}."
+        )
+    if (text := _first_text(X)) is not None:
+        raise ValueError(
+            f"X must hold numbers. Got text, the first {text[:40]!r}. Turn every page into a vector first, for "
+            "example: vectorizer.fit(all_pages); Bags.from_list([vectorizer.transform(pages) for pages in sets])."
+        )
+
+
+def _first_text(X: Any) -> str | None:
+    """Return the first element of a list, or of its first element, if it is text."""
+    for _ in range(2):
+        if not isinstance(X, list | tuple) or not len(X):
+            return None
+        X = X[0]
+        # Numbers written as text are numbers.
+        if isinstance(X, str):
+            return None if _is_number(X) else X
+    return None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _warn_about_rows(estimator: Any, bags: Bags, is_frame: bool, reset: bool) -> None:
+    """Warn where rows are taken as sets of one vector and were probably meant otherwise."""
+    if getattr(estimator, "takes_rows", False):
+        return
+    largest = 1 if reset else getattr(estimator, "largest_set_", 1)
+    if is_frame and reset:
+        warn(
+            f"A data frame was passed to {type(estimator).__name__}: each row is taken as a set of one vector, and "
+            "every column, an id or label too, as a feature. Use Bags.from_frame(frame, bag=..., label=...)."
+        )
+    elif largest > 1 and len(bags) > 1:
+        warn(
+            f"A matrix was passed to {type(estimator).__name__}, which was fitted to sets of up to {largest} vectors: "
+            f"each of its {len(bags)} rows is taken as a set of one vector. For one set, pass [X]; for several, Bags."
+        )
 
 
 def _as_sets(X: Any) -> Bags | None:
@@ -97,10 +159,15 @@ def as_codes(bags: Bags, y: Any, classes: npt.NDArray[Any] | None = None) -> tup
     """Return the classes and the class code of each set."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
-    y = column_or_1d(y, warn=True)
+    given, y = y, column_or_1d(y, warn=True)
     check_consistent_length(bags, y)
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
+    if y.dtype.kind == "f" and np.isinf(y).any():
         raise ValueError("Input y contains NaN or infinity. Every set must have a label.")
+    if (missing := np.flatnonzero(is_missing(given, y))).size:
+        raise ValueError(
+            f"Input y contains NaN or None. Every set must have a label. Got {missing.size} missing of {len(y)}, the "
+            f"first at index {missing[0]}. Leave out sets without a label."
+        )
     check_classification_targets(y)
     if classes is None:
         classes, codes = np.unique(y, return_inverse=True)
@@ -142,6 +209,7 @@ def labeled_sets(
         All classes there are; by default those of y.
     """
     bags = estimator._bags(X, reset=not again)
+    estimator.largest_set_ = max(estimator.largest_set_, int(bags.sizes.max()))
     classes, codes = as_codes(bags, y, classes)
     estimator._check_classes(classes)
     sets = _weighted(bags, codes, as_weights(bags, y, sample_weight, settings.class_weight))
@@ -209,6 +277,7 @@ def labeled_stream(
     """
     if not again:
         estimator.n_features_in_ = shards.shape[1]
+        estimator.largest_set_ = shards.largest_set
         estimator.__dict__.pop("feature_names_in_", None)
         estimator.classes_ = shards.classes
         if len(estimator.classes_) < 2:

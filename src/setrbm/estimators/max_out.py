@@ -88,7 +88,7 @@ init_scale, scale, class_weight, engine, n_jobs, warm_start, random_state, verbo
     patience: int | None = 50
     stopping: Criterion = "likelihood"
     batch_size: Any = 1
-    weight_decay: Any = 0.001
+    weight_decay: Any = 0.0
     init_scale: Any = 0.3
     scale: str | None = "auto"
     class_weight: Any = None

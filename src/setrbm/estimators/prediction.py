@@ -21,7 +21,7 @@ from setrbm.engines.protocol import Spec
 from setrbm.estimators.inputs import as_bags, as_codes
 from setrbm.estimators.settings import Settings, as_threads
 from setrbm.explain import Explanation, explain
-from setrbm.scaling import Scaling
+from setrbm.scaling import RangeCheck, Scaling
 from setrbm.shards import Shards
 from setrbm.training import HISTORY, Outcome
 
@@ -36,6 +36,8 @@ class BaseSetClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     # Set by fit.
     classes_: Array
     history_: dict[str, list[float]]
+    # The number of vectors in the largest set of fit; 0 if an old file does not say.
+    largest_set_: int
     seed_: int
     n_epochs_: int
     best_epoch_: int
@@ -156,6 +158,24 @@ class BaseSetClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if isinstance(X, Shards) and y is None:
             y = np.concatenate([labels for _, _, labels in X])
         return float(super().score(X, y, sample_weight))
+
+    def check_range(self, X: Any) -> RangeCheck:
+        """Count what lies outside the range that was seen in fit, which predictions clip: values, and sizes of sets.
+
+        Parameters
+        ----------
+        X : sets, as for ``fit``
+
+        Returns
+        -------
+        RangeCheck
+            Its attributes are ``n_sets``, ``n_values``, ``n_values_outside``, ``n_sets_outside`` (sets with such a
+            value), ``n_larger_sets``, ``largest_set`` (of fit) and ``by_feature``, the values outside per feature.
+        """
+        check_is_fitted(self, "W_")
+        if (scaling := self._scaling()) is None:
+            raise ValueError("check_range needs scale='auto', which keeps the range of each feature. Got scale=None.")
+        return scaling.check(self._bags(X, reset=False), self.largest_set_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

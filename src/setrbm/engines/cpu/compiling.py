@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,19 @@ def source_stamp() -> str:
 STAMP = source_stamp()
 
 
+ONCE = "setrbm: compiling the CPU kernels once, which takes 10 to 20 seconds ..."
+EVERY_TIME = (
+    "setrbm: compiling the CPU kernels, which takes 10 to 20 seconds in every process: there is no writable folder to "
+    "keep them in. Set NUMBA_CACHE_DIR to one."
+)
+
+
+@cache
+def say(message: str) -> None:
+    """Print a message to stderr, once per process: the first fit would otherwise be silent for seconds."""
+    print(message, file=sys.stderr, flush=True)
+
+
 class KernelCache(FunctionCache):
     """Numba's cache on disk, invalidated by a change in any compiled file.
 
@@ -46,13 +58,21 @@ class KernelCache(FunctionCache):
         # Compared before anything else is unpickled, which would fail after a record was renamed.
         self._cache_file._version += f" {STAMP}"
 
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled kernel from the cache; None, with a notice, if it is not there."""
+        compiled = super().load_overload(sig, target_context)
+        if compiled is None:
+            say(ONCE)
+        return compiled
+
 
 def kernel(function: Any, **options: Any) -> Any:
     """Compile a function when it is first called, and cache the result on disk if a folder is writable."""
     compiled = numba.njit(**OPTIONS, **options)(function)
-    # Numba raises RuntimeError if it finds no writable folder.
-    with suppress(RuntimeError):
+    try:
         compiled._cache = KernelCache(function)
+    except RuntimeError:  # Numba found no writable folder.
+        say(EVERY_TIME)
     return compiled
 
 

@@ -1,0 +1,148 @@
+"""What users pass by mistake: a warning or an error in their terms, never a silent wrong answer."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV, load
+from setrbm.estimators import InputPooling, MaxOutClassifier, PerVector, SetSVC
+from setrbm.shards import write_shards
+
+SETTINGS = {"n_hidden": 3, "max_epochs": 2, "random_state": 0}
+ESTIMATORS = [
+    ClassSetRBM(**SETTINGS),
+    ClassSetRBMCV(**SETTINGS),
+    MaxOutClassifier(**SETTINGS),
+    SetSVC(),
+    InputPooling(),
+]
+
+
+def frame(n=40):
+    """Return a frame with a column of labels that nothing else tells."""
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({"bag": np.arange(n) // 2, "label": rng.integers(0, 2, n // 2).repeat(2), "x": rng.random(n)})
+
+
+def sets(n=30, size=4):
+    return np.random.default_rng(0).random((n, size, 3)), np.arange(n) % 2
+
+
+def name(estimator):
+    return type(estimator).__name__
+
+
+@pytest.mark.parametrize(
+    "backend", [pd.DataFrame, pl.DataFrame, pa.Table.from_pandas], ids=["pandas", "polars", "arrow"]
+)
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=name)
+def test_a_frame_passed_to_an_estimator_of_sets_is_warned_about(estimator, backend):
+    data = frame()
+    rows = backend(data) if backend is not pl.DataFrame else pl.from_pandas(data)
+    message = rf"A data frame was passed to {name(estimator)}: .* Use Bags.from_frame\(frame, bag=..., label=...\)"
+    with pytest.warns(UserWarning, match=message) as caught:
+        estimator.fit(rows, data["label"].to_numpy())
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+def test_rows_and_sets_are_not_warned_about():
+    data = frame()
+    bags, y = Bags.from_frame(data, label="label")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ClassRBM(**SETTINGS).fit(data, data["label"]).predict(data)
+        ClassSetRBM(**SETTINGS).fit(bags, y).predict(bags)
+        ClassSetRBM(**SETTINGS).fit(data[["x"]].to_numpy(), data["label"]).predict(data[["x"]].to_numpy())
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS[:4], ids=name)
+def test_a_matrix_passed_to_a_model_of_larger_sets_is_warned_about(estimator):
+    X, y = sets()
+    estimator.fit(X, y)
+    with pytest.warns(
+        UserWarning, match=r"fitted to sets of up to 4 vectors: each of its 4 rows .* For one set, pass \[X\]"
+    ):
+        assert estimator.predict(X[0]).shape == (4,)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert estimator.predict([X[0]]).shape == (1,)
+        # One row is the same set in both readings.
+        assert estimator.predict(X[0][:1]).shape == (1,)
+
+
+def test_the_largest_set_is_known_after_shards_parts_and_files(tmp_path):
+    X, y = sets()
+    several = Bags.from_list([*X, np.ones((7, 3))])
+    shards = write_shards(tmp_path / "shards", several, np.append(y, 1), sets_per_shard=10)
+    model = ClassSetRBM(**SETTINGS).fit(shards)
+    assert model.largest_set_ == 7
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model").largest_set_ == 7
+    parts = ClassSetRBM(**SETTINGS).partial_fit(X, y, classes=[0, 1])
+    assert parts.largest_set_ == 4
+    assert parts.partial_fit(several[-2:], [0, 1]).largest_set_ == 7
+    assert parts.partial_fit(X, y).largest_set_ == 7
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=name)
+@pytest.mark.parametrize(
+    ("X", "kind", "message"),
+    [
+        ({"a": np.ones((2, 3))}, TypeError, r"Got a dict. Use Bags.from_list\(X.values\(\), ids=list\(X\)\)"),
+        ({1, 2}, TypeError, "Got a set"),
+        ((matrix for matrix in [np.ones((2, 3))]), TypeError, r"Got a generator. Use Bags.from_list\(X\)"),
+        (map(np.asarray, [[[1.0]]]), TypeError, "Got a map"),
+        (pl.LazyFrame({"x": [1.0]}), TypeError, "A lazy frame holds no data yet. Collect it first"),
+        (["first page", "second page"], ValueError, "X must hold numbers. Got text, the first 'first page'"),
+        ([["page one", "page two"], ["page three"]], ValueError, r"Bags.from_list\(\[vectorizer.transform\(pages\)"),
+    ],
+)
+def test_what_is_no_matrix_is_refused_in_words(estimator, X, kind, message):
+    with pytest.raises(kind, match=message):
+        estimator.fit(X, [0, 1])
+
+
+def test_texts_in_a_transformer_of_vectors_are_refused_in_words():
+    with pytest.raises(ValueError, match="X must hold numbers. Got text, the first 'page one'"):
+        PerVector(TfidfVectorizer()).fit([["page one", "page two"], ["page three"]])
+
+
+def test_numbers_written_as_text_are_numbers():
+    assert ClassSetRBM(**SETTINGS).fit([["1", "2"], ["3", "4"], ["5", "6"]] * 4, [0, 1, 0] * 4).n_features_in_ == 2
+
+
+def test_a_frame_must_be_a_frame():
+    with pytest.raises(TypeError, match=r"A lazy frame holds no data yet. Collect it first: frame.collect\(\)"):
+        Bags.from_frame(pl.LazyFrame({"bag": [1], "x": [1.0]}))
+    with pytest.raises(TypeError, match="frame must be a data frame of pandas, polars or pyarrow. Got list"):
+        Bags.from_frame([[1.0, 2.0]])
+
+
+@pytest.mark.parametrize(
+    "y", [[0, None] * 15, ["a", None] * 15, ["a", np.nan] * 15, [0.0, np.nan] * 15, [pd.NA, "b"] * 15]
+)
+@pytest.mark.parametrize("estimator", ESTIMATORS[:4], ids=name)
+def test_missing_labels_are_counted_and_placed(estimator, y):
+    with pytest.raises(
+        ValueError, match=r"Every set must have a label. Got 15 missing of 30, the first at index [01]\."
+    ):
+        estimator.fit(sets()[0], y)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_lists_and_arrays_take_feature_names(is_sparse):
+    matrices = [np.eye(2), np.ones((3, 2))]
+    given = [sparse.csr_array(m) for m in matrices] if is_sparse else matrices
+    assert list(Bags.from_list(given, feature_names=["a", "b"]).feature_names) == ["a", "b"]
+    bags = Bags.from_array(np.ones((2, 3, 2)), ids=["x", "y"], feature_names=["a", "b"])
+    assert list(bags.feature_names) == ["a", "b"]
+    assert list(bags.ids) == ["x", "y"]
+    with pytest.raises(ValueError, match="There must be one name for each of 2 features. Got 1"):
+        Bags.from_list(given, feature_names=["a"])
