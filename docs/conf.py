@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import types
+from pathlib import Path
 from typing import Any
 
 from setrbm import __version__
@@ -38,19 +39,23 @@ suppress_warnings = ["misc.highlighting_failure"]
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
-# Pages whose Markdown is also read in a plain repository browser carry no toctree; they get it here.
-TOCTREES = {
-    "guide": [
-        "guide/data", "guide/choosing", "guide/variants", "guide/scaling", "guide/explaining", "guide/practice",
-        "guide/baselines", "guide/generative", "guide/command-line", "guide/reproducing", "guide/limits",
-    ],
-}  # fmt: skip
+# The order of the guide. A page that is not named here comes last.
+GUIDE = (
+    "data", "variants", "scaling", "text", "choosing", "explaining", "confidence", "scikit-learn", "saving", "practice",
+    "generative", "baselines", "command-line", "reproducing", "limits",
+)  # fmt: skip
+
+
+def guide_pages() -> list[str]:
+    """Return the names of the pages of the guide, in order."""
+    names = [path.stem for path in sorted((Path(__file__).parent / "guide").glob("*.md"))]
+    return sorted(names, key=lambda name: GUIDE.index(name) if name in GUIDE else len(GUIDE))
 
 
 def add_toctree(app: Any, docname: str, source: list[str]) -> None:
-    """Append a hidden toctree to a page that is listed in TOCTREES."""
-    if docname in TOCTREES:
-        entries = "\n".join(f"/{entry}" for entry in TOCTREES[docname])
+    """Append the pages of the guide to its first page, whose Markdown is also read without Sphinx."""
+    if docname == "guide":
+        entries = "\n".join(f"guide/{name}" for name in guide_pages())
         source[0] += f"\n\n```{{toctree}}\n:hidden:\n\n{entries}\n```\n"
 
 
@@ -100,7 +105,7 @@ sphinx_gallery_conf = {
     "doc_module": ("setrbm",),
     "reference_url": {"setrbm": None},
     "filename_pattern": r"plot_",
-    "within_subsection_order": "ExampleTitleSortKey",
+    "within_subsection_order": "FileNameSortKey",
     "remove_config_comments": True,
     "download_all_examples": False,
     "write_computation_times": False,
@@ -123,7 +128,7 @@ html_theme_options = {
     "header_links_before_dropdown": 7,
     "footer_start": ["copyright"],
     "footer_end": [],
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "generated/gallery/**": []},
     "show_toc_level": 2,
 }
 html_sidebars = {"index": [], "changelog": [], "contributing": [], "performance": [], "reproduction": [], "model": []}

@@ -2,16 +2,17 @@
 Regions of an image
 ===================
 
-Where in an image is the object, if only whole images are labeled? Cut each image into overlapping windows. The image
-is then a set of windows, positive if one of them shows the object. A model that learned to tell images apart can
-point to the windows that made the difference.
+Where in an image is the object, if only whole images are labeled? Cut each image into
+overlapping windows. The image is then a set of windows, positive if one of them shows
+the object. A model that learned to tell images apart can point to the windows that
+made the difference.
 """
 
 # %%
 # Images with and without a seven
 # -------------------------------
-# Each image is a noisy canvas of 24 by 24 pixels with four handwritten digits. Half of the images contain a seven.
-# Nothing says where.
+# Each image is a noisy canvas of 24 by 24 pixels with four handwritten digits. Half of
+# the images contain a seven. Nothing says where.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,7 +22,9 @@ from setrbm import Bags, ClassSetRBM
 
 digits, numbers = load_digits(return_X_y=True)
 TARGET, CANVAS, STEP = 7, 24, 2
-CORNERS = [(r, c) for r in range(0, CANVAS - 7, STEP) for c in range(0, CANVAS - 7, STEP)]
+CORNERS = [
+    (r, c) for r in range(0, CANVAS - 7, STEP) for c in range(0, CANVAS - 7, STEP)
+]
 
 
 def make_image(rng, rows, positive):
@@ -40,11 +43,16 @@ def make_image(rng, rows, positive):
 
 
 def make_images(n_images, part, seed):
-    """Return images, whether each contains a seven, and where; training and test images share no digit."""
+    """Return images, whether each contains a seven, and where.
+
+    Training and test images share no digit.
+    """
     rng = np.random.default_rng(seed)
     rows = np.flatnonzero(np.arange(len(digits)) % 2 == (part == "test"))
     y = np.arange(n_images) % 2
-    images, places = zip(*(make_image(rng, rows, label == 1) for label in y), strict=True)
+    images, places = zip(
+        *(make_image(rng, rows, label == 1) for label in y), strict=True
+    )
     return images, y, places
 
 
@@ -64,16 +72,22 @@ print(train)
 # -------------------------------
 
 model = ClassSetRBM(
-    n_hidden=80, learning_rate=0.05, init_scale=0.1, weight_decay=0.0, max_epochs=150, random_state=0
+    n_hidden=80,
+    learning_rate=0.05,
+    init_scale=0.1,
+    weight_decay=0.0,
+    max_epochs=150,
+    random_state=0,
 ).fit(train, y_train)
 print(f"accuracy {model.score(test, y_test):.3f} on {len(test)} new images")
 
 # %%
 # Where does it look?
 # -------------------
-# Two quantities point to windows: ``drop``, the decrease in log-probability if the window is left out, and ``alone``,
-# the probability of the class for the window by itself. How often is the window with the largest value within two
-# pixels of the seven, and how often is a random window?
+# Two quantities point to windows: ``drop``, the decrease in log-probability if the
+# window is left out, and ``alone``, the probability of the class for the window by
+# itself. How often is the window with the largest value within two pixels of the seven,
+# and how often is a random window?
 
 found = np.flatnonzero((y_test == 1) & (model.predict(test) == 1))
 explanation = model.explain(test[found])
@@ -83,12 +97,16 @@ corners = np.array(CORNERS)
 near = np.array([np.abs(corners - places[k]).max(axis=1) <= 2 for k in found])
 for name, values in (("largest drop", drop), ("largest alone", alone)):
     hits = near[np.arange(len(found)), values.argmax(axis=1)]
-    print(f"{name:14} near the seven in {hits.mean():.3f} of {len(found)} recognized images")
+    print(
+        f"{name:14} near the seven in {hits.mean():.3f} "
+        f"of {len(found)} recognized images"
+    )
 print(f"a random window is near it in {near.mean():.3f}")
 
 # %%
-# Four recognized images. The frame is the window with the largest drop. Second row: the probability of "contains a
-# seven" of each window alone, drawn at the center of the window.
+# Four recognized images. The frame is the window with the largest drop. Second row: the
+# probability of "contains a seven" of each window alone, drawn at the center of the
+# window.
 
 figure, grid = plt.subplots(2, 4, figsize=(7.5, 4.1), layout="constrained")
 side = int(np.sqrt(len(CORNERS)))
@@ -97,10 +115,18 @@ for i, column in enumerate(grid.T):
     r, c = corners[drop[i].argmax()]
     column[0].imshow(test_images[found[i]], cmap="gray_r")
     column[1].set_facecolor("#440154")
-    heat = column[1].imshow(alone[i].reshape(side, side), vmin=0, vmax=1, extent=(low, high, high, low))
+    heat = column[1].imshow(
+        alone[i].reshape(side, side), vmin=0, vmax=1, extent=(low, high, high, low)
+    )
     for axes in column:
-        axes.add_patch(plt.Rectangle((c - 0.5, r - 0.5), 8, 8, fill=False, color="#D55E00", linewidth=3))
-        axes.set(xticks=[], yticks=[], xlim=(-0.5, CANVAS - 0.5), ylim=(CANVAS - 0.5, -0.5))
+        axes.add_patch(
+            plt.Rectangle(
+                (c - 0.5, r - 0.5), 8, 8, fill=False, color="#D55E00", linewidth=3
+            )
+        )
+        axes.set(
+            xticks=[], yticks=[], xlim=(-0.5, CANVAS - 0.5), ylim=(CANVAS - 0.5, -0.5)
+        )
 grid[0, 0].set_ylabel("image")
 grid[1, 0].set_ylabel("windows alone")
 figure.colorbar(heat, ax=grid[1, :], label="probability")

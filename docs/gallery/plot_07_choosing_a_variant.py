@@ -2,15 +2,17 @@
 Which variant should I choose?
 ==============================
 
-Hard or soft pooling, xor or or? The four variants differ in how they combine the vectors of a set. Three made-up
-problems show where that matters: whether *some* vector has a pattern, *how many* vectors have it, and how many if the
-pattern is faint in some vectors and strong in others.
+Hard or soft pooling, xor or or? The four variants differ in how they combine the
+vectors of a set. Three made-up problems show where that matters: whether *some* vector
+has a pattern, *how many* vectors have it, and how many if the pattern is faint in some
+vectors and strong in others.
 """
 
 # %%
 # Three problems
 # --------------
-# A vector has 20 features. The pattern is in the first three. Vectors without it are random.
+# A vector has 20 features. The pattern is in the first three. Vectors without it are
+# random.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -59,8 +61,9 @@ def make_sets(problem, n_sets, rng):
 # %%
 # Four variants on each, three times
 # ----------------------------------
-# New data and new start weights in each repetition. The second problem is also tested on sets in which every vector
-# occurs four times, as happens when events are logged more than once.
+# New data and new start weights in each repetition. The second problem is also tested
+# on sets in which every vector occurs four times, as happens when events are logged
+# more than once.
 
 
 def repeated(bags):
@@ -83,33 +86,60 @@ for variant in VARIANTS:
             train, y_train = make_sets(problem, 300, rng)
             test, y_test = make_sets(problem, 600, rng)
             model = ClassSetRBMCV(
-                n_hidden=20, constraint=variant[0], pooling=variant[1], learning_rate=(0.03, 0.1), init_scale=1.0,
-                max_epochs=200, n_fits=1, random_state=seed,
-            ).fit(train, y_train)  # fmt: skip
+                n_hidden=20,
+                constraint=variant[0],
+                pooling=variant[1],
+                learning_rate=(0.03, 0.1),
+                init_scale=1.0,
+                max_epochs=200,
+                n_fits=1,
+                random_state=seed,
+            ).fit(train, y_train)
             for name, (of_problem, change) in PROBLEMS.items():
                 if of_problem is problem:
                     sets = change(test) if change else test
-                    scores.setdefault((name, variant), []).append(100 * model.score(sets, y_test))
+                    scores.setdefault((name, variant), []).append(
+                        100 * model.score(sets, y_test)
+                    )
 
 print("accuracy in %, mean of 3 repetitions (lowest to highest)")
 for name in PROBLEMS:
     print(name.replace("\n", " "))
     for variant in VARIANTS:
         values = scores[name, variant]
-        print(f"    {', '.join(variant):10} {np.mean(values):5.1f} ({min(values):.1f} to {max(values):.1f})")
+        print(
+            f"    {', '.join(variant):10} {np.mean(values):5.1f} "
+            f"({min(values):.1f} to {max(values):.1f})"
+        )
 
 # %%
-# One mark per repetition. If some vector decides, take any variant; hard pooling is the default. If the *number* of
-# vectors with a pattern carries the label, soft pooling is better, and or better than xor: it counts in how many
-# vectors the pattern is present, where xor adds up its strength. The price is in the last panel: repeated vectors
+# One mark per repetition. If some vector decides, take any variant; hard pooling is the
+# default. If the *number* of vectors with a pattern carries the label, soft pooling is
+# better, and or better than xor: it counts in how many vectors the pattern is present,
+# where xor adds up its strength. The price is in the last panel: repeated vectors
 # mislead soft pooling, and do not change the answers of hard pooling.
 
-COLORS = {("xor", "hard"): "#0072B2", ("or", "hard"): "#56B4E9", ("xor", "soft"): "#D55E00", ("or", "soft"): "#E69F00"}
-figure, panels = plt.subplots(1, 4, figsize=(8.5, 3.4), sharey=True, layout="constrained")
+COLORS = {
+    ("xor", "hard"): "#0072B2",
+    ("or", "hard"): "#56B4E9",
+    ("xor", "soft"): "#D55E00",
+    ("or", "soft"): "#E69F00",
+}
+figure, panels = plt.subplots(
+    1, 4, figsize=(8.5, 3.4), sharey=True, layout="constrained"
+)
 for axes, name in zip(panels, PROBLEMS, strict=True):
     for row, variant in enumerate(VARIANTS):
         marker = "s" if variant[1] == "hard" else "o"
-        axes.plot(scores[name, variant], [row] * 3, marker, color=COLORS[variant], ms=8, mec="black", clip_on=False)
+        axes.plot(
+            scores[name, variant],
+            [row] * 3,
+            marker,
+            color=COLORS[variant],
+            ms=8,
+            mec="black",
+            clip_on=False,
+        )
     axes.axvline(50, color="gray", linestyle=":")
     axes.set_title(name, fontsize=10)
     axes.set(xlim=(45, 101), xticks=[50, 75, 100])

@@ -2,9 +2,10 @@
 A deeper model: features learned without labels
 ===============================================
 
-Does it help to learn features of single vectors first, without labels, and to classify sets of these features? The
-paper names such a deep architecture as future work. ``PerVector`` applies any transformer to the vectors of sets, so
-a ``BernoulliRBM`` of scikit-learn before a ClassSetRBM takes one line.
+Does it help to learn features of single vectors first, without labels, and to classify
+sets of these features? The paper names such a deep architecture as future work.
+``PerVector`` applies any transformer to the vectors of sets, so a ``BernoulliRBM`` of
+scikit-learn before a ClassSetRBM takes one line.
 """
 
 # %%
@@ -24,7 +25,7 @@ from setrbm.estimators import PerVector
 
 
 def features():
-    """Return a transformer of sets: pixels to [0, 1], then 100 features of each vector."""
+    """Return a transformer of sets: pixels to [0, 1], then 100 features per vector."""
     rbm = BernoulliRBM(100, learning_rate=0.05, n_iter=20, random_state=0)
     return make_pipeline(PerVector(MinMaxScaler()), PerVector(rbm))
 
@@ -37,8 +38,9 @@ def classifier(scale):
 # %%
 # Learn features from many sets without labels
 # --------------------------------------------
-# Labels are often expensive while vectors are not. Here 600 sets have no labels. ``FrozenEstimator`` keeps the
-# features as they are when the pipeline is trained on labeled sets.
+# Labels are often expensive while vectors are not. Here 600 sets have no labels.
+# ``FrozenEstimator`` keeps the features as they are when the pipeline is trained on
+# labeled sets.
 
 unlabeled, _ = make_digit_sets(600, random_state=100)
 learned = features().fit(unlabeled)
@@ -55,13 +57,18 @@ plt.show()
 # %%
 # Three ways, few labeled sets
 # ----------------------------
-# Each way is trained on 30, 60 and 150 labeled sets, with three different draws of them, and tested on 600 new sets.
+# Each way is trained on 30, 60 and 150 labeled sets, with three different draws of
+# them, and tested on 600 new sets.
 
 test, y_test = make_digit_sets(600, part="test", random_state=0)
 WAYS = {
     "pixels": lambda: classifier("auto"),
-    "features from the labeled sets": lambda: make_pipeline(features(), classifier(None)),
-    "features from 600 unlabeled sets": lambda: make_pipeline(FrozenEstimator(learned), classifier(None)),
+    "features from the labeled sets": lambda: make_pipeline(
+        features(), classifier(None)
+    ),
+    "features from 600 unlabeled sets": lambda: make_pipeline(
+        FrozenEstimator(learned), classifier(None)
+    ),
 }
 N_LABELED, DRAWS = (30, 60, 150), 3
 scores = {name: np.empty((len(N_LABELED), DRAWS)) for name in WAYS}
@@ -82,7 +89,11 @@ for name, values in scores.items():
 
 figure, axes = plt.subplots(figsize=(7.0, 4.0), layout="constrained")
 for (name, values), color, marker, shift in zip(
-    scores.items(), ("#0072B2", "#E69F00", "#D55E00"), "osD", (0.96, 1.0, 1.04), strict=True
+    scores.items(),
+    ("#0072B2", "#E69F00", "#D55E00"),
+    "osD",
+    (0.96, 1.0, 1.04),
+    strict=True,
 ):
     x = shift * np.array(N_LABELED)
     axes.plot(x, values.mean(axis=1), color=color, marker=marker, label=name)
@@ -96,7 +107,8 @@ axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.08))
 plt.show()
 
 # %%
-# Features learned from a few labeled sets alone are poor: an RBM needs many vectors. Features from many unlabeled
-# sets come close to the pixels, but do not beat them here. Small images of digits are an easy input, in which a
-# ClassSetRBM already finds its own features. Try the deeper model where vectors are many and labels few, and keep it
-# only if it wins on held-out sets.
+# Features learned from a few labeled sets alone are poor: an RBM needs many vectors.
+# Features from many unlabeled sets come close to the pixels, but do not beat them here.
+# Small images of digits are an easy input, in which a ClassSetRBM already finds its own
+# features. Try the deeper model where vectors are many and labels few, and keep it only
+# if it wins on held-out sets.
