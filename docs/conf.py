@@ -8,7 +8,10 @@ import types
 from pathlib import Path
 from typing import Any
 
-from setrbm import __version__
+import numpy as np
+from scipy.sparse import csr_array
+
+from setrbm import ClassSetRBM, __version__
 
 project = "setrbm"
 author = "The setrbm developers"
@@ -113,6 +116,14 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
 }
 
+
+def compile_kernels(app: Any) -> None:
+    """Compile before the first example runs, whose page would show the notice that this takes some seconds."""
+    sets = np.eye(4)[:, np.newaxis]
+    for X in (sets, [csr_array(matrix, dtype=np.float32) for matrix in sets]):
+        ClassSetRBM(early_stopping=False, max_epochs=1, random_state=0).fit(X, [0, 1, 0, 1]).explain(X)
+
+
 # --- look ---
 
 html_theme = "pydata_sphinx_theme"
@@ -128,7 +139,11 @@ html_theme_options = {
     "header_links_before_dropdown": 7,
     "footer_start": ["copyright"],
     "footer_end": [],
-    "secondary_sidebar_items": {"**": ["page-toc"], "generated/gallery/**": []},
+    # Without a table of contents the code of the gallery has more room.
+    "secondary_sidebar_items": {
+        **{key: ["page-toc"] for key in ("*", "guide/*", "decisions/*", "generated/api/*")},
+        "generated/gallery/*": [],
+    },
     "show_toc_level": 2,
 }
 html_sidebars = {"index": [], "changelog": [], "contributing": [], "performance": [], "reproduction": [], "model": []}
@@ -137,3 +152,4 @@ html_sidebars = {"index": [], "changelog": [], "contributing": [], "performance"
 def setup(app: Any) -> None:
     """Connect what this file adds to Sphinx."""
     app.connect("source-read", add_toctree)
+    app.connect("builder-inited", compile_kernels, priority=100)  # before the gallery
