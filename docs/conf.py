@@ -146,7 +146,11 @@ html_theme_options = {
     },
     "show_toc_level": 2,
 }
-html_sidebars = {"index": [], "changelog": [], "contributing": [], "performance": [], "reproduction": [], "model": []}
+# Pages without further pages below them have no sidebar.
+html_sidebars = {
+    page: []
+    for page in ("index", "getting_started", "model", "reproduction", "performance", "changelog", "contributing")
+}
 
 
 def setup(app: Any) -> None:

@@ -57,10 +57,9 @@ plt.show()
 # Which pixels?
 # -------------
 # ``contributions`` are the slope of the log-odds times the input. Orange pixels are
-# evidence for the class, purple ones against it. They concentrate on the digit that
-# decided.
+# evidence for the class, purple ones against it. This is the second set from above.
 
-one, k = explanation[0], shown[0]
+one, k = explanation[1], shown[1]
 most = np.abs(one.contributions).max()
 figure, grid = plt.subplots(2, 6, figsize=(7.5, 2.9), layout="constrained")
 for s in range(6):
@@ -73,3 +72,16 @@ for axes in grid.flat:
 bar = figure.colorbar(image, ax=grid, shrink=0.9)
 bar.set_label(f'contribution to "{predicted[k]}"')
 plt.show()
+
+# %%
+# Here nearly all contributions are on the digit that decided. That is not always so:
+# pixels of another digit can speak for and against the class and cancel. Over all sets
+# that are predicted to hold a two or a seven:
+
+found = test[predicted != "neither"]
+on_deciding = [
+    np.abs(one.contributions[one.drop.argmax()]).sum() / np.abs(one.contributions).sum()
+    for one in model.explain(found)
+]
+print(f"share of the contributions on the deciding digit: {np.mean(on_deciding):.2f}")
+print(f"if all digits had the same share: {np.mean(1 / found.sizes):.2f}")
