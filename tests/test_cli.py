@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import csv
 import dataclasses
+import errno
 import importlib.util
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -112,6 +114,11 @@ def test_the_defaults_shown_in_help_are_those_of_the_estimator():
         ("fit", "data.csv"),
         ("fit", "data.csv", "m", "--hidden", "0"),
         ("fit", "data.csv", "m", "--constraint", "nand"),
+        ("fit", "data.csv", "m", "--learning-rate", "0"),
+        ("fit", "data.csv", "m", "--learning-rate", "nan"),
+        ("fit", "data.csv", "m", "--jobs", "0"),
+        ("fit", "data.csv", "m", "--engine", "tpu"),
+        ("fit", "data.csv", "m", "--scale", "log"),
         ("evaluate", "data.csv", "--folds", "1"),
         ("nonsense",),
     ],
@@ -182,7 +189,8 @@ def test_without_a_terminal_progress_is_a_line_now_and_then(work, monkeypatch):
     monkeypatch.setattr("setrbm.cli._progress.SECONDS_BETWEEN_LINES", 0.0)
     result = run("fit", work / "data.csv", work / "lines.safetensors", *QUICK, "--json")
     lines = result.stderr.splitlines()
-    assert lines[0].startswith("Fitting: choosing settings, epoch 1/40, at most ")
+    assert lines[0].startswith("Fitting: choosing settings, epoch 1/40, time left unknown")
+    assert lines[1].startswith("Fitting: choosing settings, epoch 2/40, at most ")
     assert "Fitting: refitting on all sets, epoch 1/" in result.stderr
     assert json.loads(result.stdout)["sets"] == 20
     assert run("fit", work / "data.csv", work / "lines.safetensors", *QUICK, "--force", "--quiet").stderr == ""
@@ -201,6 +209,20 @@ def test_the_bar_never_goes_back_while_several_kinds_of_candidates_are_tried(mon
     assert shown == sorted(shown)
     assert len(shown) == 9
     assert shown[-1] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_what_the_library_says_while_a_bar_is_shown_stays_on_stderr(monkeypatch, capsys, quiet):
+    from setrbm.cli._progress import Bar
+
+    # rich takes any stream for a terminal then.
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with Bar("Fitting", total=1.0, quiet=quiet):
+        print("compiling once", file=sys.stderr)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "compiling once\n" in shown.err
+    assert ("Fitting" in shown.err) != quiet
 
 
 @pytest.mark.parametrize(
@@ -231,7 +253,7 @@ def test_a_fitted_file_holds_the_model_the_library_would_fit(work, tmp_path):
     assert told["chosen"] == model.best_params_
     assert told["settings"]["constraint"] == "or"
     assert told["epochs"] == model.best_epoch_
-    assert told["mean_negative_log_p"] == model.best_score_
+    assert told["mean_negative_log_p"] == -model.best_score_
 
 
 def test_several_learning_rates_are_chosen_from(work, tmp_path):
@@ -260,13 +282,93 @@ def test_a_model_file_is_overwritten_only_by_force(work, tmp_path):
     assert load(model).classes_.tolist() == ["no", "yes"]
 
 
-def test_a_place_that_cannot_be_written_is_refused_before_any_work(work, tmp_path):
-    missing = run("fit", "none.csv", tmp_path / "no" / "m.safetensors")
-    assert missing.exit_code == 2
-    assert "The folder of the output must exist." in missing.stderr
-    folder = run("fit", "none.csv", tmp_path)
-    assert folder.exit_code == 2
-    assert "must not be a folder" in folder.stderr
+def unwritable(folder):
+    """Yield outputs that cannot be written, with what is said about them."""
+    os.mkfifo(folder / "pipe")
+    (folder / "file").touch()
+    yield folder / "no" / "m", "must be in a folder that exists. There is no folder"
+    yield folder / "file" / "m", "must be in a folder."
+    yield folder, "must be a regular file, or the name of a new one. It is a folder."
+    yield folder / "pipe", "It is a named pipe."
+    yield "/dev/null", "It is a device."
+    yield "/proc/m", "Cannot write the file ("
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_any_work(work, tmp_path, monkeypatch):
+    def never(*_, **__):
+        raise AssertionError("a model was trained or loaded")
+
+    monkeypatch.setattr(ClassSetRBMCV, "fit", never)
+    monkeypatch.setattr("setrbm.load", never)
+    for path, message in unwritable(tmp_path):
+        commands = (("fit", work / "data.csv", path), ("predict", "model", work / "data.csv", "-o", path))
+        for command in commands:
+            result = run(*command, "--force")
+            assert result.exit_code == 2, result.stderr
+            assert message in result.stderr
+            assert f"{str(path)!r}" in result.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "pipe"]
+
+
+def test_a_link_given_as_output_stays_a_link(work, tmp_path):
+    (tmp_path / "real").mkdir()
+    for name, command in (
+        ("m", ("fit", work / "data.csv", tmp_path / "m", *QUICK)),
+        ("a.csv", ("predict", work / "model.safetensors", work / "data.csv", "-o", tmp_path / "a.csv")),
+    ):
+        (tmp_path / name).symlink_to(Path("real") / name)
+        assert run(*command).exit_code == 0
+        assert (tmp_path / name).is_symlink()
+        assert (tmp_path / "real" / name).stat().st_size > 0
+        # What the link leads to exists now.
+        assert run(*command).exit_code == 2
+
+
+@pytest.mark.parametrize("command", ["fit", "predict"])
+def test_a_full_disk_is_reported_with_the_users_file_and_the_old_one_is_kept(work, tmp_path, monkeypatch, command):
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = tmp_path / "out"
+    path.write_text("old")
+    monkeypatch.setattr(os, "fsync", full)
+    files = (work / "data.csv", path) if command == "fit" else (work / "model.safetensors", work / "data.csv")
+    result = run(command, *files, *(QUICK if command == "fit" else ("-o", path)), "--force")
+    assert result.exit_code == 1
+    assert result.stderr == f"Error: Cannot write the file (No space left on device): {str(path)!r}.\n"
+    assert path.read_text() == "old"
+    assert [one.name for one in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("command", ["fit", "predict"])
+def test_a_file_that_appears_during_the_work_is_kept(work, tmp_path, monkeypatch, command):
+    path = tmp_path / "out"
+    link = os.link
+
+    def late(*arguments):
+        path.write_text("of another run")
+        return link(*arguments)
+
+    monkeypatch.setattr(os, "link", late)
+    files = (work / "data.csv", path) if command == "fit" else (work / "model.safetensors", work / "data.csv")
+    result = run(command, *files, *(QUICK if command == "fit" else ("-o", path)))
+    assert result.exit_code == 1
+    assert f"{str(path)!r} must be a new file. Another program has created it in the meantime" in result.stderr
+    assert path.read_text() == "of another run"
+    assert [one.name for one in tmp_path.iterdir()] == ["out"]
+
+
+def test_of_two_runs_with_the_same_new_output_exactly_one_succeeds(work, tmp_path):
+    for i in range(3):
+        command = [sys.executable, "-m", "setrbm", "predict", "model.safetensors", "data.csv", "-o"]
+        path = tmp_path / f"{i}.csv"
+        runs = [subprocess.Popen([*command, path], cwd=work, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+        said = [one.communicate(timeout=120)[1] for one in runs]
+        assert sorted(one.returncode for one in runs) in ([0, 1], [0, 2]), said
+        refused = next(words for words, one in zip(said, runs, strict=True) if one.returncode)
+        assert "exists already" in refused or "Another program has created it" in refused
+        assert path.read_text().startswith("bag,label,probability\n")
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 def test_what_is_read_is_never_overwritten(work):
@@ -284,6 +386,181 @@ def test_columns_may_have_other_names(work, tmp_path):
     assert told["features"] == 3
     shown = run("predict", tmp_path / "m.safetensors", tmp_path / "data.csv", *named).stdout
     assert shown.startswith("molecule,musk,probability\nset0,")
+
+
+def saved(folder, text, name="data.csv"):
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_columns_can_be_ignored_and_the_model_remembers_its_features(work, tmp_path):
+    bags, y = sets()
+    rows = list(csv.reader((work / "data.csv").read_text().splitlines()))
+    noted = [[*row, "note" if i == 0 else "some words", "row" if i == 0 else str(i)] for i, row in enumerate(rows)]
+    data = saved(tmp_path, "".join(",".join(row) + "\n" for row in noted))
+    refused = run("fit", data, tmp_path / "m", *QUICK)
+    assert refused.exit_code == 1
+    assert "Got 'some words' in line 2, column 'note'" in refused.stderr
+    assert "--ignore on the command line" in refused.stderr
+    ignored = ("--ignore", "note", "--ignore", "row")
+    assert answer("fit", data, tmp_path / "m", *QUICK, *ignored)["features"] == 3
+    np.testing.assert_array_equal(load(tmp_path / "m").W_, load(work / "model.safetensors").W_)
+    # The same columns may be named again, but need not be, and may be missing.
+    expected = run("predict", work / "model.safetensors", work / "data.csv").stdout
+    for command in ((data,), (data, *ignored), (work / "data.csv", *ignored)):
+        assert run("predict", tmp_path / "m", *command).stdout == expected
+        assert run("explain", tmp_path / "m", *command).exit_code == 0
+        assert run("evaluate", command[0], "--model", tmp_path / "m", *command[1:]).exit_code == 0
+    cross_validated = ("evaluate", data, "--folds", "2", *QUICK)
+    assert run(*cross_validated).exit_code == 1
+    assert answer(*cross_validated, *ignored)["predictions"] == len(y) == len(bags)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--bag", "label"), "--bag and --label must name two columns. Got 'label' for both."),
+        (("--ignore", "bag"), "--ignore must not name the bag column. Got 'bag'."),
+        (("--ignore", "label"), "--ignore must not name the label column. Got 'label'."),
+    ],
+)
+def test_a_column_cannot_be_two_things(work, tmp_path, options, message):
+    model, data = work / "model.safetensors", work / "data.csv"
+    for command in (
+        ("fit", data, tmp_path / "m"),
+        ("evaluate", data),
+        ("predict", model, data),
+        ("explain", model, data),
+    ):
+        result = run(*command, *options)
+        assert result.exit_code == 2
+        assert result.stderr == f"Error: {message}\n"
+    assert "must not name a feature of the model. Got 'size'." in run("predict", model, data, "--ignore", "size").stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "weights"),
+    [
+        (("balanced",), "balanced"),
+        (("yes=3",), {"yes": 3.0}),
+        (("no=0.5", "yes=2"), {"no": 0.5, "yes": 2.0}),
+    ],
+)
+def test_class_weights_are_those_of_the_library(work, tmp_path, given, weights):
+    options = [part for one in given for part in ("--class-weight", one)]
+    assert run("fit", work / "data.csv", tmp_path / "m", *QUICK, *options).exit_code == 0
+    bags, y = read_sets(work / "data.csv")
+    model = ClassSetRBMCV(
+        n_hidden=4, learning_rate=0.1, max_epochs=40, class_weight=weights, engine="reference", random_state=0
+    ).fit(bags, y)
+    np.testing.assert_array_equal(load(tmp_path / "m").W_, model.W_)
+    assert load(tmp_path / "m").class_weight == weights
+
+
+def test_classes_that_are_numbers_or_hold_an_equals_sign_can_be_weighted():
+    from setrbm.cli._models import class_weights
+
+    assert class_weights(["1=3"], np.array([0, 1])) == {1: 3.0}
+    assert class_weights(["a=b=3"], np.array(["a=b", "c"])) == {"a=b": 3.0}
+    assert class_weights(None, np.array([0, 1])) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("heavy",), "--class-weight must be 'balanced' alone, or CLASS=WEIGHT with a positive number. Got 'heavy'."),
+        (("yes=0",), "with a positive number. Got 'yes=0'."),
+        (("yes=nan",), "with a positive number. Got 'yes=nan'."),
+        (("balanced", "yes=2"), "--class-weight must be 'balanced' alone, or CLASS=WEIGHT"),
+        (("maybe=2",), "--class-weight must name a class of the data: no, yes. Got 'maybe'."),
+        (("yes=2", "yes=3"), "--class-weight must be given once for each class. Got class yes twice."),
+    ],
+)
+def test_class_weights_that_mean_nothing_are_refused(work, tmp_path, given, message):
+    options = [part for one in given for part in ("--class-weight", one)]
+    for command in (("fit", work / "data.csv", tmp_path / "m"), ("evaluate", work / "data.csv")):
+        result = run(*command, *options)
+        assert result.exit_code == 2
+        assert message in result.stderr
+
+
+def test_scaling_can_be_left_out(work, tmp_path):
+    assert run("fit", work / "data.csv", tmp_path / "m", *QUICK, "--scale", "none").exit_code == 0
+    assert load(tmp_path / "m").scale is None
+    assert load(work / "model.safetensors").scale == "auto"
+
+
+ROWS = "bag,label,x,price\n" + "".join(f"s{k},{'ab'[k % 2]},{k / 40},{k}\n" for k in range(40))
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        (
+            "bag,kind,x\n1,a,1\n2,a,2\n",
+            ("--label", "kind"),
+            "Column 'kind' of 'data.csv' must have at least two classes. Got one: a for all 2 sets.",
+        ),
+        (
+            "bag,label,x\n7,1,1\n8,2.5,2\n",
+            (),
+            "Column 'label' of 'data.csv' must have classes. Got numbers with decimals, the first 2.5 for set 8.",
+        ),
+        (
+            ROWS,
+            ("--objective", "generative", "--scale", "none"),
+            "--objective generative needs values from 0 to 1 with --scale none. Got 38 other values in 'data.csv', the "
+            "first in column 'price', set s2. Use --objective discriminative, or --scale auto.",
+        ),
+        (
+            ROWS,
+            ("--learning-rate", "1e9", "--scale", "none", "--engine", "reference", "--epochs", "5"),
+            "Training diverged with --learning-rate 1e+09. Use a smaller one, or --scale auto.",
+        ),
+    ],
+)
+def test_what_cannot_be_learned_from_is_named_by_column_set_and_option(tmp_path, monkeypatch, text, options, message):
+    monkeypatch.chdir(tmp_path)
+    saved(tmp_path, text)
+    for command in (("fit", "data.csv", "m"), ("evaluate", "data.csv", "--folds", "2")):
+        result = run(*command, *options)
+        assert result.exit_code == 1, result.stdout
+        assert f"Error: {message}" in result.stderr
+        assert result.stderr.count("\n") == 1
+
+
+def test_a_svmlight_file_has_labels_and_features_instead_of_columns(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    saved(tmp_path, "1 qid:1 1:2\n1 qid:2 2:-3\n", "a.svm")
+    assert "The labels of 'a.svm' must have at least two classes." in run("fit", "a.svm", "m").stderr
+    saved(tmp_path, "1 qid:1 1:2\n0 qid:2 2:-3\n", "a.svm")
+    message = (
+        "--objective hybrid needs values of 0 or more in a svmlight file. Got 1 other value in 'a.svm', the first in "
+        "feature 2, set 2. Use --objective discriminative."
+    )
+    assert message in run("fit", "a.svm", "m", "--objective", "hybrid").stderr
+
+
+@pytest.mark.filterwarnings("default")
+def test_columns_that_say_little_are_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"s{k},{'ab'[k % 2]},{k / 160},{1e9 if k in (1, 80) else k}\n" for k in range(160))
+    saved(tmp_path, "bag,label,x,price\n" + rows)
+    result = run("evaluate", "data.csv", "--folds", "2", *QUICK, "--epochs", "2")
+    assert result.exit_code == 0
+    # Once, not for every fold.
+    assert result.stderr.startswith("Note: In 1 of 2 feature columns of 'data.csv' (the first: price), outliers leave")
+    assert result.stderr.count("Note") == 1
+    saved(tmp_path, "bag,label,x\n" + "".join(f"{k},{k % 2},7\n" for k in range(8)))
+    assert "Note: Every feature column of 'data.csv' is constant" in run("fit", "data.csv", "m", *QUICK).stderr
+
+
+def test_engines_offered_are_those_there_are(work):
+    from setrbm.cli._options import Engine
+    from setrbm.engines import ENGINES
+
+    assert {str(engine) for engine in Engine} == {"auto", *ENGINES}
 
 
 # --- predict ---
@@ -327,6 +604,37 @@ def test_features_are_found_by_name_whatever_else_the_file_holds(work, tmp_path)
     assert new.stdout == run("predict", work / "model.safetensors", work / "data.csv").stdout
 
 
+def test_what_lies_outside_the_range_of_training_is_counted_on_request(work, tmp_path):
+    bags, _ = sets()
+    X = bags.X.copy()
+    X[0, 0], X[1, 0], X[-1, 2] = 99.0, -99.0, 99.0
+    big = Bags(np.vstack([X, X[:9]]), [*bags.offsets, len(X) + 9], [*bags.ids, "big"], bags.feature_names)
+    write_csv(tmp_path / "new.csv", big)
+    predict = ("predict", work / "model.safetensors", tmp_path / "new.csv")
+    told = answer(*predict, "--check-range")["range"]
+    assert told["values"] == big.X.size
+    # The first two rows are in the last set once more.
+    assert told["values_outside"] == 5
+    assert told["sets_with_values_outside"] == 3
+    assert told["values_outside_by_feature"] == {"size": 4, "color": 1}
+    assert (told["largest_set_in_training"], told["larger_sets"]) == (int(bags.sizes.max()), 1)
+    result = run(*predict, "--check-range")
+    assert result.stdout == run(*predict).stdout
+    assert result.stderr == (
+        f"Outside the range seen in training: 5 of {big.X.size} values, in 3 sets (size 4, color 1); 1 set with more "
+        f"than {bags.sizes.max()} vectors, the most in training.\n"
+    )
+    inside = run("predict", work / "model.safetensors", work / "data.csv", "--check-range").stderr
+    assert inside.startswith(f"Outside the range seen in training: 0 of {bags.X.size} values; 0 sets with more than")
+
+
+def test_a_model_that_keeps_no_range_is_refused(work, tmp_path):
+    assert run("fit", work / "data.csv", tmp_path / "m", *QUICK, "--scale", "none").exit_code == 0
+    result = run("predict", tmp_path / "m", work / "data.csv", "--check-range")
+    assert result.exit_code == 2
+    assert "--check-range needs a model fitted with --scale auto." in result.stderr
+
+
 @pytest.mark.parametrize("labels", [(0, 1), (-1, 1), ("0", "x"), ("01", "02")])
 def test_labels_come_out_as_they_went_in(tmp_path, labels):
     bags, y = sets(labels=labels)
@@ -351,6 +659,28 @@ def test_svmlight_files_with_fewer_features_than_the_model_are_read(tmp_path):
     assert "Got feature 9, past the last known feature 3, in line 1" in result.stderr
 
 
+def test_a_file_with_another_number_of_features_is_refused_by_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    saved(tmp_path, "".join(f"{k % 2} qid:{k} 1:{k / 9}\n" for k in range(6)), "a.svm")
+    assert run("fit", "a.svm", "m", *QUICK).exit_code == 0
+    saved(tmp_path, "bag,x,y,z\n1,1,2,3\n")
+    result = run("predict", "m", "data.csv")
+    assert result.exit_code == 1
+    assert "'data.csv' must have 2 feature columns, as many as the model has features. Got 3." in result.stderr
+    assert run("predict", "m", "data.csv", "--ignore", "z").exit_code == 0
+
+
+def test_a_model_that_cannot_explain_is_refused_by_its_name(work, tmp_path):
+    from setrbm.estimators import MaxOutClassifier
+
+    bags, y = sets()
+    MaxOutClassifier(max_epochs=2, engine="reference", random_state=0).fit(bags, y).save(tmp_path / "m")
+    result = run("explain", tmp_path / "m", work / "data.csv")
+    assert result.exit_code == 1
+    assert "setrbm explain needs a model with explain." in result.stderr
+    assert "holds a MaxOutClassifier, which has none." in result.stderr
+
+
 def test_a_file_that_is_no_model_is_refused(work):
     result = run("predict", work / "data.csv", work / "data.csv")
     assert result.exit_code == 1
@@ -361,7 +691,14 @@ def test_a_file_that_is_no_model_is_refused(work):
 
 
 def test_a_model_is_scored_as_scikit_learn_would(work, tmp_path):
-    from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, recall_score
+    from sklearn.metrics import (
+        accuracy_score,
+        balanced_accuracy_score,
+        confusion_matrix,
+        log_loss,
+        recall_score,
+        roc_auc_score,
+    )  # fmt: skip
 
     bags, y = sets(seed=5)
     write_csv(tmp_path / "test.csv", bags, y)
@@ -370,11 +707,15 @@ def test_a_model_is_scored_as_scikit_learn_would(work, tmp_path):
     predicted = model.predict(bags)
     assert told["accuracy"] == accuracy_score(y, predicted)
     assert told["mean_negative_log_p"] == pytest.approx(log_loss(y, model.predict_proba(bags)))
+    assert told["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(y, predicted))
+    assert told["roc_auc"] == pytest.approx(roc_auc_score(y == "yes", model.predict_log_proba(bags)[:, 1]))
     assert told["confusion"] == confusion_matrix(y, predicted).tolist()
     assert [c["recall"] for c in told["classes"]] == recall_score(y, predicted, average=None).tolist()
     assert told["accuracy_by_fold"] == []
     shown = run("evaluate", tmp_path / "test.csv", "--model", work / "model.safetensors").stdout
-    assert f"accuracy      {100 * told['accuracy']:.1f} %" in shown
+    assert f"accuracy            {100 * told['accuracy']:.1f} %" in shown
+    assert f"balanced accuracy   {100 * told['balanced_accuracy']:.1f} %\n" in shown
+    assert f"ROC AUC             {told['roc_auc']:.4f}\n" in shown
     assert "is \\ predicted" in shown
 
 
@@ -398,6 +739,49 @@ def test_cross_validation_predicts_each_set_once_a_repeat_by_models_that_never_s
         assert set.union(*tested) == everything
 
 
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_roc_auc_and_balanced_accuracy_are_those_of_scikit_learn(n_classes):
+    from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+
+    from setrbm.cli._folds import Predictions
+    from setrbm.cli._scores import scores
+
+    rng = np.random.default_rng(n_classes)
+    p = rng.dirichlet(np.ones(n_classes), size=60)
+    truth = rng.integers(n_classes, size=60)
+    told = scores(Predictions(np.arange(n_classes), truth, np.log(p), [20, 60]))
+    parts = [slice(0, 60), slice(0, 20), slice(20, 60)]
+    auc = [
+        roc_auc_score(truth[part], p[part, 1] if n_classes == 2 else p[part], multi_class="ovr", average="macro")
+        for part in parts
+    ]
+    np.testing.assert_allclose([told["roc_auc"], *told["roc_auc_by_fold"]], auc, rtol=1e-12)
+    assert told["mean_roc_auc_of_folds"] == pytest.approx(np.mean(auc[1:]))
+    balanced = [balanced_accuracy_score(truth[part], p[part].argmax(axis=1)) for part in parts]
+    np.testing.assert_allclose([told["balanced_accuracy"], *told["balanced_accuracy_by_fold"]], balanced, rtol=1e-12)
+
+
+def test_roc_auc_is_not_defined_where_a_class_does_not_occur(work, tmp_path):
+    bags, y = sets()
+    write_csv(tmp_path / "test.csv", bags[y == "no"], y[y == "no"])
+    scored = ("evaluate", tmp_path / "test.csv", "--model", work / "model.safetensors")
+    told = answer(*scored)
+    assert told["roc_auc"] is None
+    assert told["balanced_accuracy"] == told["accuracy"]
+    assert "ROC AUC             not defined: there is no set of class yes\n" in run(*scored).stdout
+
+
+def test_roc_auc_keeps_apart_probabilities_that_round_to_one():
+    from scipy.special import log_softmax
+
+    from setrbm.cli._folds import Predictions
+    from setrbm.cli._scores import roc_auc
+
+    log_p = log_softmax([[0.0, log_odds] for log_odds in (50.0, 60.0, 70.0, 80.0)], axis=1)
+    assert (log_p[:, 1] == 0.0).all()
+    assert roc_auc(Predictions(np.arange(2), np.array([0, 0, 1, 1]), log_p, [])) == 1.0
+
+
 def test_folds_that_a_class_cannot_fill_are_refused_with_the_most_there_can_be(work):
     result = run("evaluate", work / "data.csv", "--folds", "11")
     assert result.exit_code == 2
@@ -415,7 +799,10 @@ def test_a_label_the_model_never_learned_is_refused(work, tmp_path):
     write_csv(tmp_path / "test.csv", bags, y)
     result = run("evaluate", tmp_path / "test.csv", "--model", work / "model.safetensors")
     assert result.exit_code == 1
-    assert "a class the model has learned: no, yes. Got maybe for set 2 of 20." in result.stderr
+    assert f"Column 'label' of {str(tmp_path / 'test.csv')!r} must hold classes the model has learned: no, yes. " in (
+        result.stderr
+    )
+    assert "Got maybe for set set1." in result.stderr
 
 
 # --- explain ---
@@ -430,7 +817,7 @@ def test_explanations_are_those_of_the_library(work):
     for one, part, top in zip(told["sets"], explanation, explanation.top_features(2), strict=True):
         assert one["set"] == part.ids[0]
         assert [v["drop"] for v in one["vectors"]] == part.drop.tolist()
-        assert one["deciding_vector"] == int(part.drop.argmax()) + 1
+        assert one["deciding_vector"] == (int(part.drop.argmax()) + 1 if part.decided[0] else None)
         code = model.classes_.tolist().index(one["explained"])
         assert [v["alone"] for v in one["vectors"]] == part.alone[:, code].tolist()
         assert [(f["feature"], f["contribution"]) for f in one["features"]] == top
@@ -438,10 +825,25 @@ def test_explanations_are_those_of_the_library(work):
 
 def test_the_deciding_vector_is_marked_and_the_first_sets_are_shown_by_default(work):
     shown = run("explain", work / "model.safetensors", work / "data.csv", "--vectors", "1").stdout
-    assert shown.count("Set set") == shown.count("decided") == 5
+    told = answer("explain", work / "model.safetensors", work / "data.csv")["sets"]
+    n_decided = sum(one["deciding_vector"] is not None for one in told)
+    assert shown.count("Set set") == 5
+    assert len(re.findall(r"decided\s*$", shown, re.MULTILINE)) == n_decided
     assert "use --vectors or --json to see them" in shown
     assert "Top features: " in shown
     assert any(name in shown for name in ("size", "shape", "color"))
+
+
+def test_where_no_vector_decided_none_is_marked(tmp_path):
+    # Two identical vectors: without either of them, the other gives the same answer.
+    bags = Bags.from_list([[[k % 2, 0.5]] * 2 for k in range(12)], feature_names=["a", "b"])
+    write_csv(tmp_path / "data.csv", bags, np.arange(12) % 2)
+    assert run("fit", tmp_path / "data.csv", tmp_path / "m", *QUICK).exit_code == 0
+    told = answer("explain", tmp_path / "m", tmp_path / "data.csv")["sets"]
+    assert [one["deciding_vector"] for one in told] == [None] * 5
+    shown = run("explain", tmp_path / "m", tmp_path / "data.csv").stdout
+    assert shown.count("; no vector decided alone\n") == 5
+    assert not re.search(r"decided\s*$|[+-]0\.000", shown.replace("no vector decided alone", ""), re.MULTILINE)
 
 
 def test_another_class_can_be_explained(work):
@@ -464,7 +866,7 @@ def test_another_class_can_be_explained(work):
         ),
         (
             ("--class", "maybe"),
-            "--class must name a class. A label must be a class the model has learned: no, yes.",
+            "--class must name a class the model has learned: no, yes. Got maybe.",
         ),
     ],
 )
@@ -535,6 +937,16 @@ def test_fetching_shows_path_license_and_citation(data_home):
     assert "  cite: S. Andrews, " in shown
 
 
+def test_a_data_folder_that_cannot_be_written_to_is_refused_before_anything_is_fetched(data_home):
+    (data_home.parent / "file").touch()
+    fetch = ("datasets", "--fetch", "tiger", "--from", data_home.parent / "rows.csv", "--data-home")
+    result = run(*fetch, data_home.parent / "file" / "deep")
+    assert result.exit_code == 2
+    assert "must be a folder, or the name of a new one" in result.stderr
+    # What is in the package needs no folder.
+    assert run("datasets", "--fetch", "musk1", "--data-home", data_home.parent / "file").exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -563,47 +975,98 @@ def test_what_cannot_be_fetched_is_said_in_one_sentence_and_nothing_is_written(d
 
 @pytest.fixture
 def quick_demo(monkeypatch):
-    model = ClassSetRBMCV(n_hidden=10, learning_rate=0.1, init_scale=0.3, max_epochs=10, random_state=0)
-    monkeypatch.setattr("setrbm.cli.demo._new_model", lambda: model)
-    monkeypatch.setattr("setrbm.cli.demo.FOLDS", 2)
+    def new_model():
+        return ClassSetRBMCV(n_hidden=10, learning_rate=0.1, init_scale=0.3, max_epochs=10, random_state=0)
+
+    monkeypatch.setattr("setrbm.cli._digits.new_model", new_model)
+    monkeypatch.setattr("setrbm.cli._molecules.new_model", new_model)
+    monkeypatch.setattr("setrbm.cli._molecules.FOLDS", 2)
+
+
+DEMO_FILES = {
+    f"{name}{end}" for name in ("digits", "musk1") for end in (".safetensors", ".csv", "-test.csv", ".png")
+}  # fmt: skip
 
 
 def test_the_demo_writes_its_files_and_the_commands_it_names_work(quick_demo, tmp_path):
     folder = tmp_path / "a folder"
     result = run("demo", "--output", folder)
     assert result.exit_code == 0, result.stderr
-    assert "the paper reports 83.91 %" in result.stdout
-    assert {path.name for path in folder.iterdir()} == {
-        "musk1.safetensors", "musk1.csv", "musk1-test.csv", "musk1.png",
-    }  # fmt: skip
-    assert (folder / "musk1.png").read_bytes().startswith(b"\x89PNG")
+    assert "The paper reports 83.91 %" in result.stdout
+    assert {path.name for path in folder.iterdir()} == DEMO_FILES
+    for name in ("digits.png", "musk1.png"):
+        assert (folder / name).read_bytes().startswith(b"\x89PNG")
     named = [line.strip() for line in result.stdout.splitlines() if line.strip().startswith("setrbm ")]
     assert len(named) == 4
     for line in named[:3]:
         done = run(*shlex.split(line)[1:])
         assert done.exit_code == 0, done.stderr
     assert "fit" in named[3]
+    # It fits into the usual terminal; the commands at the end may be as long as the path is.
+    assert (
+        max(len(line) for line in result.stdout.splitlines() if "setrbm " not in line and str(folder) not in line) <= 80
+    )
 
 
 def test_the_demo_as_json_holds_what_it_shows(quick_demo, tmp_path):
     told = answer("demo", "--output", tmp_path, "--repeats", "2")
-    assert len(told["cross_validation"]["accuracy_by_fold"]) == 4
-    assert told["cross_validation"]["paper"] == 0.8391
-    assert len(told["molecules"]) == 12
-    assert sum(molecule["label"] for molecule in told["molecules"]) == 6
-    assert all(Path(name).is_file() for name in told["files"])
+    musk = told["musk1"]
+    assert len(musk["cross_validation"]["accuracy_by_fold"]) == 4
+    assert musk["cross_validation"]["paper"] == 0.8391
+    assert len(musk["molecules"]) == 12
+    assert sum(molecule["label"] for molecule in musk["molecules"]) == 6
+    assert all(Path(name).is_file() for name in musk["files"] + told["digits"]["files"])
     # The held-out molecules are those in the file, with the classes they have there.
     bags, y = read_sets(tmp_path / "musk1-test.csv")
-    assert [m["set"] for m in told["molecules"]] == bags.ids.tolist()
-    assert [m["label"] for m in told["molecules"]] == y.tolist()
+    assert [m["set"] for m in musk["molecules"]] == bags.ids.tolist()
+    assert [m["label"] for m in musk["molecules"]] == y.tolist()
+
+
+def test_the_demo_counts_how_often_the_planted_digit_decided(quick_demo, tmp_path):
+    from setrbm.datasets import make_digit_sets
+
+    digits = answer("demo", "--output", tmp_path)["digits"]
+    bags, y, planted = make_digit_sets(300, "test", random_state=0, return_evidence=True)
+    model = load(tmp_path / "digits.safetensors")
+    assert digits["accuracy"] == (model.predict(bags) == y).mean()
+    hits, chances = 0, []
+    for k, part in enumerate(model.explain(bags)):
+        inside = planted[bags.offsets[k] : bags.offsets[k + 1]]
+        if inside.any():
+            chances.append(1 / len(inside))
+            hits += bool(part.decided[0] and inside[part.drop.argmax()])
+    assert digits["sets_with_the_digit"] == len(chances) == 200
+    assert digits["decided_by_the_digit"] == hits
+    assert digits["decided_by_chance"] == pytest.approx(np.mean(chances))
+    assert [len(one["digits"]) for one in digits["sets"]] == bags.sizes[:6].tolist()
+    for one in digits["sets"]:
+        assert {"two": 2, "seven": 7}.get(one["label"], one["digits"][0]) in one["digits"]
 
 
 def test_the_demo_without_matplotlib_says_how_to_get_it_and_goes_on(quick_demo, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     result = run("demo", "--output", tmp_path)
     assert result.exit_code == 0
-    assert "pip install 'setrbm[plot]'" in result.stderr
-    assert not (tmp_path / "musk1.png").exists()
+    assert result.stderr == "No pictures: they need matplotlib. Run: pip install 'setrbm[plot]'\n"
+    assert {path.name for path in tmp_path.iterdir()} == {name for name in DEMO_FILES if not name.endswith(".png")}
+
+
+def test_the_demo_leaves_no_folder_behind_when_it_is_stopped(quick_demo, tmp_path, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("setrbm.cli._molecules.cross_validate", interrupted)
+    result = run("demo", "--output", tmp_path / "new")
+    assert result.exit_code == 130
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_demo_refuses_a_folder_that_cannot_be_written_to_before_any_work(tmp_path, monkeypatch):
+    monkeypatch.setattr("setrbm.cli._digits.run", None)
+    (tmp_path / "file").touch()
+    result = run("demo", "--output", tmp_path / "file")
+    assert result.exit_code == 2
+    assert "must be a folder, or the name of a new one" in result.stderr
 
 
 # --- reproduce ---
@@ -621,12 +1084,16 @@ def test_reproduce_makes_the_table_its_page_and_goes_on_from_what_is_there(tmp_p
     assert {(row.system, row.fold) for row in rows} == {(s, f) for s in ("SVM-max", "Pooled SVM") for f in range(3)}
     files = sorted(path.name for path in (tmp_path / "out").iterdir() if not path.name.endswith(".lock"))
     assert files == ["images", "reproduction.md", "table1-runs.json", "table1.csv", "table1.html", "table1.tex"]
+    written = (tmp_path / "out" / "reproduction.md").stat().st_mtime_ns
     again = reproduce(tmp_path / "out", "-m", "svm-max", "-m", "Pooled SVM")
     assert again.exit_code == 0
     assert [row.key for row in read_results(tmp_path / "out" / "table1.csv")] == [row.key for row in rows]
     assert "Nothing to do" not in first.stdout
     assert "Nothing to do: all 6 folds are in " in again.stdout
     assert "To run them again, write to another folder with -o." in again.stdout
+    assert re.search(r"SVM-max +[0-9.]+ ", again.stdout)
+    assert "No page was written. To write it anew: setrbm reproduce page -o " in again.stdout
+    assert (tmp_path / "out" / "reproduction.md").stat().st_mtime_ns == written
     runs = json.loads((tmp_path / "out" / "table1-runs.json").read_text())
     command = "setrbm reproduce table1 --quick -m SVM-max -m 'Pooled SVM' -d musk1 --folds 3"
     assert [entry["command"] for entry in runs] == [command]
@@ -714,7 +1181,7 @@ def test_without_a_gpu_it_is_said_before_any_work(tmp_path):
 def test_the_page_alone_is_written_from_what_is_there(tmp_path):
     out, docs = tmp_path / "out", tmp_path / "docs"
     (tmp_path / "file").touch()
-    assert "must go to a folder. Got the file" in run("reproduce", "page", "-o", tmp_path / "file").stderr
+    assert "must be a folder, or the name of a new one" in run("reproduce", "page", "-o", tmp_path / "file").stderr
     empty = run("reproduce", "page", "-o", out)
     assert empty.exit_code == 2
     assert "There are no results to show in " in empty.stderr
@@ -729,11 +1196,19 @@ def test_the_page_alone_is_written_from_what_is_there(tmp_path):
 
 
 def test_a_folder_that_cannot_be_written_to_is_refused_before_any_work(tmp_path, monkeypatch):
-    monkeypatch.setattr("os.access", lambda path, mode: "docs" not in str(path))
+    create = os.open
+
+    def protected(path, *flags):
+        if "docs" in str(path):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return create(path, *flags)
+
+    monkeypatch.setattr(os, "open", protected)
     (tmp_path / "docs").mkdir()
-    result = reproduce(tmp_path / "out", "-m", "SVM-max", "--report", tmp_path / "docs" / "new")
+    new = tmp_path / "docs" / "new"
+    result = reproduce(tmp_path / "out", "-m", "SVM-max", "--report", new)
     assert result.exit_code == 2
-    assert "must go to a folder that can be written to. Got " in result.stderr
+    assert result.stderr == f"Error: Cannot write to the folder (Permission denied): {str(new)!r}.\n"
     assert not (tmp_path / "out").exists()
 
 

@@ -119,6 +119,51 @@ def test_requested_features_are_found_by_name_and_other_columns_are_ignored(tmp_
         read_bags(path, feature_names=["x", "z"])
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_ignored_columns_are_no_features_and_may_hold_anything(tmp_path, ending):
+    if ending == "csv":
+        path = saved(tmp_path, "bag,label,note,x,row\n1,a,hello,3,17\n2,b,,4,18\n")
+    else:
+        columns = {"bag": [1, 2], "label": ["a", "b"], "note": ["hello", None], "x": [3, 4], "row": [17, 18]}
+        path = saved_table(tmp_path, columns)
+    bags, _ = read_sets(path, ignore=["note", "row"])
+    assert list(bags.feature_names) == ["x"]
+    np.testing.assert_array_equal(bags.X, [[3], [4]])
+    assert list(read_bags(path, ignore=["note"]).feature_names) == ["x", "row"]
+    with pytest.raises(ValueError, match=r"must have a column to ignore, 'nota'\. Got .*; the nearest is 'note'"):
+        read_bags(path, ignore=["nota"])
+    with pytest.raises(ValueError, match=r"besides 'bag', 'label', 'note', 'row', 'x'\. Got none"):
+        read_bags(path, ignore=["note", "row", "x"])
+    # What is not read anyway may be missing.
+    assert list(read_bags(path, ignore=["gone"], feature_names=["x"]).feature_names) == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"label": "bag"}, r"bag and the label must be two columns\. Got 'bag' for both"),
+        ({"ignore": ["bag"]}, r"must not be ignored\. Got 'bag', the bag column"),
+        ({"ignore": ["label"]}, r"must not be ignored\. Got 'label', the label column"),
+        ({"ignore": ["x"], "feature_names": ["x"]}, r"must not be ignored\. Got 'x', one of the features"),
+    ],
+)
+def test_a_column_has_one_part_only(tmp_path, change, message):
+    for read in (read_sets, read_bags):
+        with pytest.raises(ValueError, match=message):
+            read(saved(tmp_path, CSV), **change)
+
+
+def test_ids_and_labels_are_read_without_the_spaces_around_them(tmp_path):
+    rows = [("u ", " a"), ("v", "b"), (" u", "a ")]
+    text = "bag,label,x\n" + "".join(f'"{bag}","{label}",1\n' for bag, label in rows)
+    table = {"bag": [bag for bag, _ in rows], "label": [label for _, label in rows], "x": [1, 1, 1]}
+    for path in (saved(tmp_path, text), saved_table(tmp_path, table)):
+        bags, y = read_sets(path)
+        assert bags.ids.tolist() == ["u", "v"]
+        assert bags.sizes.tolist() == [2, 1]
+        assert y.tolist() == ["a", "b"]
+
+
 def test_a_file_of_many_blocks_is_read_whole_and_its_last_line_is_named(tmp_path):
     n = 2 * BLOCK + 5
     rows = [f"{i // 3},{i // 3 % 2},{i}" for i in range(n)]
@@ -151,7 +196,7 @@ def test_a_file_of_many_blocks_is_read_whole_and_its_last_line_is_named(tmp_path
             r"must have a label column 'label'\. Got the columns 'bag', 'class', 'x'\. Name the column",
         ),
         ("bag;label;x\n1;0;3\n", r"Got the column 'bag;label;x'\. The columns seem to be separated by ';'"),
-        ("bag,label\n1,0\n", r"at least one feature column besides 'bag' and 'label'\. Got none"),
+        ("bag,label\n1,0\n", r"at least one feature column besides 'bag', 'label'\. Got none"),
         ("bag,label,x\n1,,3\n", r"have a bag and a label\. Got an empty cell in line 2, column 'label'"),
         ("bag,label,x\n ,1,3\n", r"have a bag and a label\. Got an empty cell in line 2, column 'bag'"),
         ("bag,label,x\n7,0,3\n8,1,3\n7,1,3\n", r"same label\. Got 0 in line 2 and 1 in line 4 of '.*' for set 7"),
@@ -262,6 +307,7 @@ def test_parquet_categories_are_read_as_their_names(tmp_path):
         ({"x": [1, None, 3]}, r"hold a number\. Got an empty one in row 2, column 'x'"),
         ({"x": [True, None, False]}, r"hold a number\. Got an empty one in row 2, column 'x'"),
         ({"x": [Decimal(1), None, Decimal(2)]}, r"hold a number\. Got an empty one in row 2, column 'x'"),
+        ({"bag": ["u", "  ", "v"]}, r"Got an empty cell in row 2, column 'bag'"),
         ({"bag": [1.0, float("nan"), 2.0]}, r"Got an empty cell in row 2, column 'bag'"),
         ({"label": [0.0, 0.0, float("nan")]}, r"Got an empty cell in row 3, column 'label'"),
         ({"x": [1.0, 2.0, float("inf")]}, r"finite number\. Got inf in row 3, column 'x'"),
@@ -306,6 +352,11 @@ def test_svmlight_features_keep_their_numbers_so_that_two_files_agree(tmp_path):
     assert y.tolist() == [1, -1]
     other = read_bags(saved(tmp_path, "0 qid:1 2:7\n", "b.libsvm"), n_features=4)
     np.testing.assert_array_equal(other.X.toarray(), [[0, 0, 7, 0]])
+
+
+def test_a_svmlight_file_has_no_columns_to_ignore(tmp_path):
+    with pytest.raises(ValueError, match=r"Only columns of CSV and Parquet .* Got 'x' for '.*a\.svm'"):
+        read_bags(saved(tmp_path, "1 qid:1 0:2\n", "a.svm"), ignore=["x"])
 
 
 def test_a_packed_svmlight_file_is_read(tmp_path):

@@ -1,4 +1,3 @@
-import json
 import os
 import re
 
@@ -7,6 +6,7 @@ import pandas as pd
 import pytest
 from safetensors.numpy import save_file
 
+from rewriting import rewrite
 from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV, load, persistence
 from setrbm.datasets import load_musk1
 
@@ -96,13 +96,26 @@ def test_other_files_are_refused(tmp_path):
         load(tmp_path / "nowhere")
 
 
-def rewrite(path, change):
-    stored = persistence.read(path)
-    header = {"format": persistence.FORMAT, "kind": stored.kind, **stored.description}
-    arrays = dict(stored.arrays)
-    change(header, arrays)
-    header["digest"] = persistence.digest(header, arrays)
-    save_file(arrays, path, metadata={persistence.FIELD: json.dumps(header)})
+@pytest.mark.parametrize("version", [0, -1, True, 1.5, "2", None])
+def test_a_file_format_that_never_was_is_refused(path, version):
+    rewrite(path, lambda header, arrays: header.update(format=version))
+    with pytest.raises(ValueError, match="without a description of a model"):
+        load(path)
+
+
+def test_endless_nesting_in_a_description_is_refused(path):
+    def nest(header, arrays):
+        header["settings"] = 1
+        for _ in range(900):
+            header["settings"] = [header["settings"]]
+
+    rewrite(path, nest)
+    with pytest.raises(ValueError, match=re.escape(str(path))):
+        load(path)
+    text = '{"format": 2, "kind": "ClassSetRBM", "settings": ' + "[" * 100_000 + "]" * 100_000 + "}"
+    save_file({"W": np.zeros(3)}, path, metadata={persistence.FIELD: text})
+    with pytest.raises(ValueError, match=re.escape(str(path))):
+        load(path)
 
 
 def test_a_newer_file_format_asks_for_an_upgrade(path):
@@ -191,9 +204,9 @@ def test_an_unfitted_model_cannot_be_saved(tmp_path):
 def test_a_selected_setting_that_is_invalid_is_refused(tmp_path):
     model = ClassSetRBMCV(5, pooling=("soft", "hard"), learning_rate=0.1, init_scale=0.1, max_epochs=2).fit(X, Y)
     model.cv_results_["params"][model.best_index_]["pooling"] = "zz"
-    model.save(tmp_path / "m")
     with pytest.raises(ValueError, match="pooling must be one of 'soft', 'hard'. Got 'zz'"):
-        load(tmp_path / "m")
+        model.save(tmp_path / "m")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("temperature", [0, -1, 2.5, 4, 99, "5", None, True, {"float": "nan"}])

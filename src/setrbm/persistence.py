@@ -5,38 +5,63 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import sklearn
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_safetensors
 
 from setrbm._files import write_atomically
 from setrbm._text import listed
+from setrbm._version import __version__
 from setrbm.engines.protocol import LARGEST
 
-FORMAT = 1
+# Files of this format are written; files of all formats from 1 on are read (docs/guide/saving.md).
+FORMAT = 2
 FIELD = "setrbm"
 
 
 @dataclass(frozen=True)
 class ModelFile:
-    """Contents of a model file: class name, description and arrays of the estimator."""
+    """Contents of a model file: class name, description and arrays of the estimator.
+
+    The parts of an estimator that contains others, such as the steps of a Pipeline, are model files within it: their
+    descriptions are a list in the description, and the names of their arrays begin with their position.
+    """
 
     kind: str
     description: dict[str, Any]
     arrays: dict[str, npt.NDArray[Any]]
+
+    def with_parts(self, parts: Sequence[ModelFile]) -> ModelFile:
+        """Return this file with other files in it."""
+        arrays = {f"{k}.{name}": array for k, part in enumerate(parts) for name, array in part.arrays.items()}
+        described = [{"kind": part.kind, **part.description} for part in parts]
+        return ModelFile(self.kind, self.description | {"parts": described}, self.arrays | arrays)
+
+    def parts(self) -> list[ModelFile]:
+        """Return the files within this file."""
+        found = []
+        for k, part in enumerate(self.description.get("parts", [])):
+            described = dict(part)
+            prefix = f"{k}."
+            arrays = {name[len(prefix) :]: self.arrays[name] for name in self.arrays if name.startswith(prefix)}
+            found.append(ModelFile(described.pop("kind"), described, arrays))
+        return found
 
 
 def write(path: str | os.PathLike[str], model: ModelFile) -> None:
     """Write a model file atomically."""
     if os.path.isdir(path):
         raise IsADirectoryError(f"{os.fspath(path)!r} must be the path of a file. It is a folder.")
-    header = {"format": FORMAT, "kind": model.kind, **model.description}
-    arrays = {name: np.ascontiguousarray(array) for name, array in model.arrays.items()}
+    versions = {"version": __version__, "numpy": np.__version__, "scikit_learn": sklearn.__version__}
+    header = {"format": FORMAT, "kind": model.kind, **versions, **model.description}
+    arrays = {name: np.asarray(array, order="C") for name, array in model.arrays.items()}
     header["digest"] = digest(header, arrays)
     payload = to_safetensors(arrays, metadata={FIELD: json.dumps(header, allow_nan=False)})
     write_atomically(Path(path), payload)
@@ -48,7 +73,7 @@ def digest(header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> str:
     total = hashlib.sha256(json.dumps(known, sort_keys=True).encode())
     for name in sorted(arrays):
         total.update(f"{name} {arrays[name].dtype.str} {arrays[name].shape}".encode())
-        total.update(np.ascontiguousarray(arrays[name]).tobytes())
+        total.update(arrays[name].tobytes())
     return total.hexdigest()
 
 
@@ -63,13 +88,14 @@ def read(path: str | os.PathLike[str]) -> ModelFile:
             metadata = file.metadata() or {}
             header = _header(path, metadata)
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OverflowError, TypeError, AttributeError) as error:
+        found = digest(header, arrays)
+    except (SafetensorError, OverflowError, TypeError, AttributeError, RecursionError) as error:
         # safetensors also raises other errors, for types that numpy lacks and for sizes beyond the file.
         raise ValueError(
             f"{os.fspath(path)!r} must be a model file written by save(). It is truncated, damaged or of another type: "
             f"{error}."
         ) from None
-    if header.get("digest") != digest(header, arrays):
+    if header.get("digest") != found:
         raise ValueError(f"Checksum mismatch: {os.fspath(path)!r} is damaged.")
     return ModelFile(header.pop("kind"), header, arrays)
 
@@ -78,9 +104,9 @@ def _header(path: str | os.PathLike[str], metadata: dict[str, str]) -> dict[str,
     name = os.fspath(path)
     try:
         header = json.loads(metadata[FIELD])
-        version = int(header["format"])
-        if not isinstance(header["kind"], str):
-            raise TypeError("kind must be a string")
+        version = header["format"]
+        if type(version) is not int or version < 1 or not isinstance(header["kind"], str):
+            raise TypeError("format must be a positive integer and kind a string")
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
         raise ValueError(
             f"{name!r} must be a model file written by save(). It is a safetensors file without a description of a "
@@ -146,15 +172,19 @@ def decode_labels(encoded: dict[str, Any]) -> npt.NDArray[Any]:
     return labels
 
 
-def check_arrays(arrays: dict[str, npt.NDArray[Any]], shapes: dict[str, tuple[int, ...]]) -> None:
-    """Refuse arrays that do not have these shapes, are not floats or not finite, or that no training can return."""
+def check_letters(arrays: dict[str, npt.NDArray[Any]], shapes: dict[str, tuple[int, ...]]) -> None:
+    """Refuse parameters that do not have these shapes, are not floats or not finite, or that no training can return."""
     for name, shape in shapes.items():
         array = arrays[name]
-        if array.dtype not in (np.float32, np.float64) or array.shape != shape:
-            raise ValueError(f"{name} must hold floats of shape {shape}. Got {array.dtype} of shape {array.shape}.")
-        if not np.isfinite(array).all():
-            raise ValueError(f"{name} must be finite. Got NaN or infinity.")
-        # Scaling is in the units of the data, which may be of any size.
+        check_floats(name, array, shape)
         largest = array.flat[np.abs(array).argmax()]
-        if not name.startswith("scale_") and np.abs(largest) > LARGEST:
+        if np.abs(largest) > LARGEST:
             raise ValueError(f"{name} must hold values of at most {LARGEST:g} in size. Got {largest:g}.")
+
+
+def check_floats(name: str, array: npt.NDArray[Any], shape: tuple[int, ...]) -> None:
+    """Refuse an array that does not have this shape, or does not hold finite floats."""
+    if array.dtype not in (np.float32, np.float64) or array.shape != shape:
+        raise ValueError(f"{name} must hold floats of shape {shape}. Got {array.dtype} of shape {array.shape}.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite. Got NaN or infinity.")

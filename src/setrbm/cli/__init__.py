@@ -17,7 +17,9 @@ __all__ = ["app", "main"]
 
 app = typer.Typer(
     cls=Commands,
-    help="Classify sets of vectors: molecules with conformations, images with regions, documents with pages.",
+    help="Classify sets of vectors: molecules with conformations, images with regions, documents with pages.\n\n"
+    "Results go to stdout, progress and messages to stderr. Exit codes: 0 done; 1 an error in the data, in a model "
+    "file or during the work; 2 wrong usage; 130 stopped with Ctrl-C.",
     epilog="Example: setrbm demo. Then: setrbm fit DATA MODEL, setrbm predict MODEL DATA, setrbm COMMAND --help.",
     no_args_is_help=True,
     rich_markup_mode="markdown",

@@ -31,7 +31,7 @@ class Commands(TyperGroup):
         except Exception as error:
             if _is_for_typer(error) or os.environ.get("SETRBM_TRACEBACK") == "1":
                 raise
-            typer.echo(f"Error: {_in_words(error)}", err=True)
+            typer.echo(f"Error: {in_words(error)}", err=True)
             raise typer.Exit(WRONG_USE if isinstance(error, Refused) else FAILED) from None
 
 
@@ -44,7 +44,8 @@ def _is_for_typer(error: Exception) -> bool:
     return hasattr(error, "exit_code") or isinstance(error, typer.Abort | BrokenPipeError)
 
 
-def _in_words(error: Exception) -> str:
+def in_words(error: Exception) -> str:
+    """Return what happened as one sentence for the user."""
     if isinstance(error, MemoryError):
         return f"There is not enough memory. {error}".strip()
     if isinstance(error, OSError) and error.strerror:

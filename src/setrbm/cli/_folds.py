@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from setrbm.cli._errors import Refused
+from setrbm.cli._models import training
 from setrbm.cli._progress import Bar, FitProgress
 
 if TYPE_CHECKING:
@@ -23,14 +26,19 @@ class Predictions:
     truth : ndarray of shape (n_sets,)
         The true class codes.
     log_p : ndarray of shape (n_sets, n_classes)
-    accuracies : list of float
-        One per fold and repeat.
+    ends : list of int
+        Where each fold of each repeat ends; empty for a fitted model.
     """
 
     classes: Array
     truth: Array
     log_p: Array
-    accuracies: list[float]
+    ends: list[int]
+
+    def folds(self) -> Iterator[Predictions]:
+        """Yield the predictions of each fold."""
+        for start, end in pairwise([0, *self.ends]):
+            yield Predictions(self.classes, self.truth[start:end], self.log_p[start:end], [])
 
 
 def cross_validate(
@@ -45,15 +53,15 @@ def cross_validate(
     classes, codes = np.unique(y, return_inverse=True)
     _check_folds(classes, np.bincount(codes), folds)
     splits = repeated_folds(y, folds, repeats, seed)
-    truth, log_p, accuracies = [], [], []
-    with Bar(title, total=len(splits), quiet=quiet) as bar:
+    truth, log_p = [], []
+    with Bar(title, total=len(splits), quiet=quiet) as bar, training(model):
         for done, split in enumerate(splits):
             progress = FitProgress(bar, done, f"fold {done + 1} of {len(splits)}")
             fitted = clone(model).set_callbacks(progress).fit(bags[split.train], y[split.train])
             log_p.append(fitted.predict_log_proba(bags[split.test]))
             truth.append(codes[split.test])
-            accuracies.append(float((log_p[-1].argmax(axis=1) == truth[-1]).mean()))
-    return Predictions(classes, np.concatenate(truth), np.concatenate(log_p), accuracies)
+    ends = np.cumsum([len(part) for part in truth]).tolist()
+    return Predictions(classes, np.concatenate(truth), np.concatenate(log_p), ends)
 
 
 def _check_folds(classes: Array, counts: Array, folds: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -31,6 +32,35 @@ class Objective(StrEnum):
     HYBRID = "hybrid"
 
 
+class Scale(StrEnum):
+    """How features are scaled."""
+
+    AUTO = "auto"
+    NONE = "none"
+
+
+class Engine(StrEnum):
+    """Where to compute."""
+
+    AUTO = "auto"
+    CPU = "cpu"
+    GPU = "gpu"
+    REFERENCE = "reference"
+
+
+def _positive(rates: list[float] | None) -> list[float] | None:
+    for rate in rates or []:
+        if not 0.0 < rate < math.inf:
+            raise typer.BadParameter(f"{rate:g} is not a positive number.")
+    return rates
+
+
+def _not_zero(jobs: int | None) -> int | None:
+    if jobs == 0:
+        raise typer.BadParameter("0 is not a number of threads; use -1 for all cores.")
+    return jobs
+
+
 TRAINING = "Settings of training"
 
 DataArgument = Annotated[
@@ -41,9 +71,24 @@ DataArgument = Annotated[
         "qid as the bag.",
     ),
 ]
-ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="File written by 'setrbm fit'.")]
+ModelArgument = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="Model file, written by 'setrbm fit' or by save in Python.")
+]
 BagOption = Annotated[str, typer.Option("--bag", metavar="COLUMN", help="Column that names the set of each row.")]
 LabelOption = Annotated[str, typer.Option("--label", metavar="COLUMN", help="Column with the label of the set.")]
+IgnoreOption = Annotated[
+    list[str] | None,
+    typer.Option("--ignore", metavar="COLUMN", help="Column that is neither bag, label nor feature; may be repeated."),
+]
+# A fitted model knows the names of its features.
+IgnoreNewOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ignore",
+        metavar="COLUMN",
+        help="Column that is not a feature; only needed if the model knows no feature names. May be repeated.",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 ForceOption = Annotated[bool, typer.Option("--force", "-f", help="Overwrite an existing file.")]
@@ -71,8 +116,9 @@ ObjectiveOption = Annotated[
     Objective | None,
     typer.Option(
         "--objective",
+        metavar="NAME",
         show_default="discriminative",
-        help="Learn p(y | X), p(X, y), or both.",
+        help="Learn p(y | X) (discriminative), p(X, y) (generative), or both (hybrid).",
         rich_help_panel=TRAINING,
     ),
 ]
@@ -88,6 +134,7 @@ RatesOption = Annotated[
         "--learning-rate",
         metavar="RATE",
         show_default="0.01, 0.03, 0.1",
+        callback=_positive,
         help="Step size; give it several times to choose among them on held-out sets.",
         rich_help_panel=TRAINING,
     ),
@@ -103,20 +150,46 @@ EpochsOption = Annotated[
         rich_help_panel=TRAINING,
     ),
 ]
+ScaleOption = Annotated[
+    Scale | None,
+    typer.Option(
+        "--scale",
+        show_default="auto",
+        help="Scale each feature to the range of the training vectors (auto), or take the values as they are (none).",
+        rich_help_panel=TRAINING,
+    ),
+]
+ClassWeightOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--class-weight",
+        metavar="WEIGHT",
+        show_default="1 for each class",
+        help="'balanced', so that all classes weigh the same in total; or CLASS=NUMBER, which may be repeated.",
+        rich_help_panel=TRAINING,
+    ),
+]
 SeedOption = Annotated[
     int,
     typer.Option("--seed", metavar="N", min=0, help="The same seed gives the same result.", rich_help_panel=TRAINING),
 ]
 JobsOption = Annotated[
     int | None,
-    typer.Option("--jobs", metavar="N", show_default="all cores", help="Number of threads.", rich_help_panel=TRAINING),
+    typer.Option(
+        "--jobs",
+        metavar="N",
+        callback=_not_zero,
+        show_default="all cores",
+        help="Number of threads.",
+        rich_help_panel=TRAINING,
+    ),
 ]
 EngineOption = Annotated[
-    str,
+    Engine,
     typer.Option(
         "--engine",
         metavar="NAME",
-        help="Where to compute: auto, cpu, gpu or reference.",
+        help="Where to compute: auto, cpu, gpu, or reference (slow, for tests).",
         rich_help_panel=TRAINING,
     ),
 ]

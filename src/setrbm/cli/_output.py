@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from setrbm.cli._errors import Refused
+from setrbm.cli._errors import Refused, in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+# Instead of +0.000 or -0.000, which would look like evidence.
+ZERO = "0"
 
 
 def show_json(document: Any) -> None:
@@ -66,13 +69,33 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def check_writable(path: Path, force: bool, *inputs: Path) -> None:
+def signed(value: float) -> str:
+    """Return a number with its sign and three decimals; ZERO if nothing of it would be seen."""
+    text = f"{value:+.3f}"
+    return text if float(text) else ZERO
+
+
+def check_output(path: Path, force: bool, *inputs: Path) -> None:
     """Refuse, before any work is done, an output file that cannot be written, exists, or is also an input."""
-    if path.is_dir():
-        raise Refused(f"The file to write must not be a folder. Got the folder {str(path)!r}. Name a file inside it.")
-    if not path.parent.is_dir():
-        raise Refused(f"The folder of the output must exist. There is no folder {str(path.parent)!r}. Create it.")
-    if path.exists() and any(path.samefile(other) for other in inputs if other.exists()):
-        raise Refused(f"The file to write must not be one that is read. Got {str(path)!r} for both. Use another name.")
-    if path.exists() and not force:
-        raise Refused(f"The file {str(path)!r} exists already. Use --force to overwrite it, or another name.")
+    from setrbm._files import check_writable
+
+    try:
+        if path.exists() and any(path.samefile(other) for other in inputs if other.exists()):
+            raise Refused(
+                f"The file to write must not be one that is read. Got {str(path)!r} for both. Use another name."
+            )
+        if path.is_file() and not force:
+            raise Refused(f"The file {str(path)!r} exists already. Use --force to overwrite it, or another name.")
+        check_writable(path)
+    except OSError as error:
+        raise Refused(in_words(error)) from None
+
+
+def check_output_folder(folder: Path) -> None:
+    """Refuse, before any work is done, a folder that cannot be written to or created."""
+    from setrbm._files import check_folder
+
+    try:
+        check_folder(folder)
+    except OSError as error:
+        raise Refused(in_words(error)) from None

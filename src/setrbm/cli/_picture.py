@@ -1,17 +1,113 @@
-"""The figure of the demo: the effect of each conformation on its molecule's class, and the accuracy per fold."""
+"""The pictures of the demo: which digit, and which conformation, decided."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from setrbm._types import Array
+    from setrbm.bags import Bags
+    from setrbm.explain import Explanation
 
 # Okabe and Ito's palette, which is safe for color-blind readers.
-DECIDING, OTHERS, PAPER = "#D55E00", "#56B4E9", "#999999"
+DECIDING, OTHERS, PAPER, PALE = "#D55E00", "#56B4E9", "#999999", "#CCCCCC"
+SIDE = 8
 
 
-def draw(molecules: Sequence[dict[str, Any]], accuracies: Sequence[float], paper: float) -> bytes:
-    """Return a PNG with one panel for each of six molecules and one for the accuracies.
+def draw_digits(sets: Sequence[dict[str, Any]], bags: Bags, explanation: Explanation) -> bytes:
+    """Return a PNG with one row per set: its digits, the deciding one framed, and what its pixels contribute.
+
+    Parameters
+    ----------
+    sets : sequence of dict
+        The first sets, as ``setrbm.cli.explain.described`` gives them, with ``label``.
+    bags : Bags
+    explanation : Explanation
+        Of all sets of the bags.
+    """
+    from matplotlib.figure import Figure
+
+    most = max(len(one["vectors"]) for one in sets)
+    widths = (1.6, *[1.0] * most, 0.25, 1.0)
+    figure: Any = Figure(figsize=(1.25 * sum(widths), 1.5 * len(sets) + 1.0), dpi=150)
+    grid = figure.add_gridspec(
+        len(sets),
+        len(widths),
+        width_ratios=widths,
+        left=0.01,
+        right=0.97,
+        bottom=0.1,
+        top=0.87,
+        wspace=0.12,
+        hspace=0.3,
+    )
+    pixels = [_deciding_pixels(explanation, k, one) for k, one in enumerate(sets)]
+    # The few largest contributions may be beyond the end of the scale, or the others would be pale.
+    largest = 0.8 * max((float(abs(values).max()) for values in pixels if values is not None), default=1.0)
+    for k, one in enumerate(sets):
+        _write_set(figure.add_subplot(grid[k, 0]), one)
+        for s, vector in enumerate(one["vectors"]):
+            decided = vector["vector"] == one["deciding_vector"]
+            _draw_digit(figure.add_subplot(grid[k, s + 1]), bags[k][s], vector["drop"], decided)
+        image = _draw_pixels(figure.add_subplot(grid[k, most + 2]), pixels[k], largest)
+    _write_around(figure, grid, image)
+    return _as_png(figure)
+
+
+def _deciding_pixels(explanation: Explanation, k: int, one: dict[str, Any]) -> Array | None:
+    deciding = one["deciding_vector"]
+    return None if deciding is None else explanation[k].contributions[deciding - 1].reshape(SIDE, SIDE)
+
+
+def _write_set(axes: Any, one: dict[str, Any]) -> None:
+    words = "right" if one["predicted"] == one["label"] else f"wrong: it is {one['label']}"
+    axes.axis("off")
+    center = {"ha": "center", "va": "center", "transform": axes.transAxes}
+    axes.text(0.5, 0.62, f"{one['predicted']}\np = {one['probability']:.2f}", fontsize=13, fontweight="bold", **center)
+    axes.text(0.5, 0.2, words, fontsize=10, color="#555555", **center)
+
+
+def _draw_digit(axes: Any, vector: Array, drop: float, decided: bool) -> None:
+    axes.imshow(vector.reshape(SIDE, SIDE), cmap="gray_r", vmin=0, vmax=16)
+    _frame(axes, *((DECIDING, 4) if decided else (PALE, 0.8)))
+    text = f"{drop:+.2f}" if abs(drop) >= 0.005 else "0"
+    axes.set_xlabel(text, fontsize=11, color=DECIDING if decided else "#555555", labelpad=4)
+
+
+def _draw_pixels(axes: Any, values: Array | None, largest: float) -> Any:
+    """Draw the contributions of the pixels of the deciding digit; all sets share one scale."""
+    import numpy as np
+
+    if values is None:
+        axes.text(0.5, 0.5, "no digit\ndecided\nalone", ha="center", va="center", fontsize=9, transform=axes.transAxes)
+        values = np.zeros((SIDE, SIDE))
+    _frame(axes, PALE, 0.8)
+    return axes.imshow(values, cmap="PuOr_r", vmin=-largest, vmax=largest)
+
+
+def _frame(axes: Any, color: str, width: float) -> None:
+    axes.set(xticks=[], yticks=[])
+    for spine in axes.spines.values():
+        spine.set(color=color, linewidth=width)
+
+
+def _write_around(figure: Any, grid: Any, image: Any) -> None:
+    """Write the title, the meaning of frames and numbers, and the scale of the pixels."""
+    left, right = (grid[-1, column].get_position(figure) for column in (1, grid.ncols - 1))
+    figure.text(left.x0, 0.945, "Which digit decided?", fontsize=16, fontweight="bold", va="center")
+    figure.text(left.x0, 0.9, "Framed: the digit that decided. Numbers: drop of log p without the digit.", fontsize=11)
+    middle = (right.x0 + right.x1) / 2
+    figure.text(middle, 0.9, "its pixels", fontsize=11, ha="center")
+    bar = figure.colorbar(image, cax=figure.add_axes((right.x0, 0.055, right.width, 0.012)), orientation="horizontal")
+    bar.outline.set_visible(False)
+    bar.set_ticks([image.norm.vmin, image.norm.vmax], labels=["against", "for"])
+    bar.ax.tick_params(labelsize=10, length=0)
+
+
+def draw_molecules(molecules: Sequence[dict[str, Any]], accuracies: Sequence[float], paper: float) -> bytes:
+    """Return a PNG with one row per molecule, a point for each of its conformations, and a panel for the accuracies.
 
     Parameters
     ----------
@@ -24,52 +120,48 @@ def draw(molecules: Sequence[dict[str, Any]], accuracies: Sequence[float], paper
     """
     from matplotlib.figure import Figure
 
-    figure: Any = Figure(figsize=(13.0, 7.0), layout="constrained", dpi=150)
+    figure: Any = Figure(figsize=(13.0, 6.5), layout="constrained", dpi=150)
     figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
     left, right = figure.subfigures(1, 2, width_ratios=(2.9, 1.0))
-    _draw_molecules(left, molecules)
+    _draw_conformations(left, molecules)
     _draw_accuracies(right, accuracies, paper)
     return _as_png(figure)
 
 
-def _draw_molecules(figure: Any, molecules: Sequence[dict[str, Any]]) -> None:
-    panels = figure.subplots(2, 3)
-    for axes, molecule in zip(panels.ravel(), molecules, strict=True):
-        _draw_molecule(axes, molecule)
-    for axes in panels[-1]:
-        axes.set_xlabel("conformation", fontsize=10)
-    figure.suptitle("Which conformation decided? Six of the test molecules", fontsize=14, fontweight="bold")
-    figure.supylabel("drop of log p(class) when a conformation is left out (each panel has its own scale)", fontsize=10)
+def _draw_conformations(figure: Any, molecules: Sequence[dict[str, Any]]) -> None:
+    panels = figure.subplots(1, 2, sharey=True)
+    for axes, quantity in zip(panels, ("drop", "alone"), strict=True):
+        for row, molecule in enumerate(molecules):
+            _draw_row(axes, row, [vector[quantity] for vector in molecule["vectors"]], molecule["deciding_vector"])
+        axes.tick_params(labelsize=10)
+        axes.grid(axis="y", color="#EEEEEE")
+        axes.set_axisbelow(True)
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[0].set_yticks(range(len(molecules)), [molecule["title"] for molecule in molecules])
+    panels[0].invert_yaxis()
+    panels[0].set_xlabel("drop of log p(class) without the conformation", fontsize=11)
+    panels[1].set_xlabel("p(class) of the conformation alone", fontsize=11)
+    panels[1].set_xlim(-0.03, 1.03)
+    figure.suptitle("Which conformation decided? The test molecules", fontsize=14, fontweight="bold")
     _draw_legend(figure)
 
 
-def _draw_molecule(axes: Any, molecule: dict[str, Any]) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    drops = [vector["drop"] for vector in molecule["vectors"]]
-    places, deciding = range(1, len(drops) + 1), molecule["deciding_vector"]
-    colors = [DECIDING if place == deciding else OTHERS for place in places]
-    hatches = ["///" if place == deciding else "" for place in places]
-    axes.bar(places, drops, color=colors, hatch=hatches, edgecolor="white", linewidth=0.5, width=0.8)
-    axes.axhline(0.0, color="black", linewidth=0.8)
-    axes.set_xlim(0.3, max(len(drops), 4) + 0.7)
-    axes.margins(y=0.1)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8, min_n_ticks=1))
-    axes.yaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 5, 10]))
-    axes.yaxis.set_major_formatter("{x:.3g}")
-    axes.tick_params(labelsize=9)
-    axes.set_title(molecule["title"], fontsize=10)
-    axes.spines[["top", "right"]].set_visible(False)
+def _draw_row(axes: Any, row: int, values: Sequence[float], deciding: int | None) -> None:
+    others = [value for place, value in enumerate(values, 1) if place != deciding]
+    axes.scatter(others, [row] * len(others), color=OTHERS, edgecolor="white", linewidth=0.5, s=55, alpha=0.8, zorder=2)
+    if deciding is not None:
+        axes.scatter(values[deciding - 1], row, color=DECIDING, marker="D", s=75, zorder=3)
 
 
 def _draw_legend(figure: Any) -> None:
-    from matplotlib.patches import Patch
+    from matplotlib.lines import Line2D
 
+    marks: dict[str, Any] = {"linestyle": "none", "markersize": 9}
     handles = [
-        Patch(facecolor=DECIDING, hatch="///", edgecolor="white", label="decided: the largest drop"),
-        Patch(facecolor=OTHERS, label="the others; below 0 they speak against the class"),
+        Line2D([], [], color=DECIDING, marker="D", label="decided: the largest drop, if at least 0.01", **marks),
+        Line2D([], [], color=OTHERS, marker="o", label="the other conformations", **marks),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False, fontsize=10)
+    figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False, fontsize=11)
 
 
 def _draw_accuracies(figure: Any, accuracies: Sequence[float], paper: float) -> None:
@@ -87,9 +179,9 @@ def _draw_accuracies(figure: Any, accuracies: Sequence[float], paper: float) -> 
     _label_line(axes, paper, f"the paper {100 * paper:.2f} %", -side, "#555555")
     lowest = 100 * min(*accuracies, paper)
     axes.set(xlim=(0, 1), ylim=(max(0.0, lowest - 10), 103), xticks=[])
-    axes.set_ylabel("accuracy in %", fontsize=10)
+    axes.set_ylabel("accuracy in %", fontsize=11)
     axes.tick_params(labelsize=9)
-    axes.set_title(f"Musk1, a point for each of {len(accuracies)} folds", fontsize=10)
+    axes.set_title(f"Musk1, a point for each of {len(accuracies)} folds", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     figure.suptitle("How often is it right?", fontsize=14, fontweight="bold")
 
@@ -98,7 +190,7 @@ def _label_line(axes: Any, share: float, name: str, side: int, color: str) -> No
     """Label a line at its right end, above it (side 1) or below it (-1)."""
     axes.annotate(
         name, (1.0, 100 * share), (0, 5 * side), textcoords="offset points", ha="right",
-        va="bottom" if side > 0 else "top", fontsize=10, color=color,
+        va="bottom" if side > 0 else "top", fontsize=11, color=color,
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import typer
 
 SECONDS_BETWEEN_LINES = 10.0
 # The fraction of a fit spent on choosing settings; the rest is the refit on all sets.
-CHOOSING = 0.9
+CHOOSING = 0.6
 
 
 class Bar:

@@ -9,7 +9,7 @@ import typer
 
 from setrbm.cli._errors import Refused
 from setrbm.cli._options import JsonOption
-from setrbm.cli._output import show_json, show_table
+from setrbm.cli._output import check_output_folder, show_json, show_table
 
 
 def datasets(
@@ -54,12 +54,14 @@ def datasets(
 
 def _fetch(names: list[str], source: str | None, data_home: Path | None, show: bool) -> list[dict[str, Any]]:
     """Fetch benchmarks; each is shown when it has been stored."""
-    from setrbm.datasets.benchmarks import fetch_benchmark, find_benchmark
+    from setrbm.datasets.benchmarks import benchmark_path, data_folder, fetch_benchmark, find_benchmark
 
     try:
         benchmarks = [find_benchmark(name) for name in names]
     except ValueError as error:
         raise Refused(f"--fetch must name a benchmark. {error}") from None
+    if any(benchmark_path(one.name, data_home) is None for one in benchmarks):
+        check_output_folder(data_folder(data_home))
     fetched = []
     for one in benchmarks:
         path = fetch_benchmark(one.name, data_home, source)

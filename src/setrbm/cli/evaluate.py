@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from setrbm.cli._data import Source, check_for_training
 from setrbm.cli._errors import Refused
 from setrbm.cli._folds import Predictions, cross_validate
-from setrbm.cli._models import as_classes, columns_of, new_model
+from setrbm.cli._models import class_weights, load_model, new_model, true_codes
 from setrbm.cli._options import (
     TRAINING,
     BagOption,
+    ClassWeightOption,
     ConstraintOption,
     DataArgument,
+    Engine,
     EngineOption,
     EpochsOption,
     HiddenOption,
+    IgnoreOption,
     JobsOption,
     JsonOption,
     LabelOption,
@@ -25,19 +30,18 @@ from setrbm.cli._options import (
     PoolingOption,
     QuietOption,
     RatesOption,
+    ScaleOption,
     SeedOption,
 )
 from setrbm.cli._output import count, percent, show_json, show_table
-
-if TYPE_CHECKING:
-    from setrbm._types import Array
+from setrbm.cli._scores import scores
 
 # A confusion matrix of more classes is wider than a terminal.
 MOST_CLASSES_SHOWN = 10
 # The options that do not apply to a fitted model.
 FOR_CROSS_VALIDATION = (
-    "folds", "repeats", "constraint", "pooling", "objective", "hidden", "learning_rate", "epochs", "seed", "jobs",
-    "engine",
+    "folds", "repeats", "constraint", "pooling", "objective", "hidden", "learning_rate", "epochs", "scale",
+    "class_weight", "seed", "jobs", "engine",
 )  # fmt: skip
 
 FittedOption = Annotated[
@@ -60,6 +64,7 @@ def evaluate(
     model: FittedOption = None,
     bag: BagOption = "bag",
     label: LabelOption = "label",
+    ignore: IgnoreOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
     folds: FoldsOption = 10,
@@ -70,33 +75,37 @@ def evaluate(
     hidden: HiddenOption = None,
     learning_rate: RatesOption = None,
     epochs: EpochsOption = None,
+    scale: ScaleOption = None,
+    class_weight: ClassWeightOption = None,
     seed: SeedOption = 0,
     jobs: JobsOption = None,
-    engine: EngineOption = "auto",
+    engine: EngineOption = Engine.AUTO,
 ) -> None:
-    """Measure accuracy on labeled sets: of a fitted model, or by cross-validation.
+    """Measure how well labeled sets are classified: by a fitted model, or by cross-validation.
 
     With --model, the fitted model is scored on DATA, which it should not have been trained on. Without it, DATA are
     cross-validated: whole sets are split into stratified folds, and each fold is predicted by a model that chose its
     settings and learned from the other folds only.
-    """
-    from setrbm.datasets.files import read_sets
 
+    Shown are accuracy; balanced accuracy, the mean of the recalls of the classes; ROC AUC, with more than two classes
+    the mean over the classes of each against the rest; the mean of -log p of the true class; precision, recall and F1
+    of each class; and the confusion matrix.
+    """
+    source = Source.of(data, bag, label, ignore)
     if model is not None:
         _refuse_training_options(ctx)
-        found = _score(model, data, bag, label)
+        found = _score(model, source)
     else:
-        bags, y = read_sets(data, bag, label)
+        bags, y = source.labeled()
+        check_for_training(source, bags, y, objective, scale)
         estimator = new_model(
             constraint=constraint, pooling=pooling, objective=objective, hidden=hidden, rates=learning_rate,
-            epochs=epochs, seed=seed, jobs=jobs, engine=engine,
+            epochs=epochs, scale=scale, class_weight=class_weights(class_weight, y), seed=seed, jobs=jobs,
+            engine=engine,
         )  # fmt: skip
         found = cross_validate(estimator, bags, y, folds, repeats, seed, "Cross-validating", quiet)
     document = {"data": str(data), "model": None if model is None else str(model), **scores(found)}
-    if json:
-        show_json(document)
-    else:
-        _show(document)
+    (show_json if json else _show)(document)
 
 
 def _refuse_training_options(ctx: typer.Context) -> None:
@@ -107,58 +116,41 @@ def _refuse_training_options(ctx: typer.Context) -> None:
             raise Refused(f"{option} is for cross-validation, and --model scores a fitted model. Use one or the other.")
 
 
-def _score(model: Path, data: Path, bag: str, label: str) -> Predictions:
+def _score(model: Path, source: Source) -> Predictions:
     """Return a fitted model's predictions for the sets of a file."""
-    import numpy as np
-
-    from setrbm import load
-    from setrbm.datasets.files import read_sets
-
-    fitted = load(model)
-    bags, y = read_sets(data, bag, label, **columns_of(fitted))
-    truth = np.searchsorted(fitted.classes_, as_classes(fitted, y))
+    fitted = load_model(model, "evaluate", "predict_log_proba")
+    bags, y = source.labeled(fitted)
+    truth = true_codes(fitted, source, bags, y)
     return Predictions(fitted.classes_, truth, fitted.predict_log_proba(bags), [])
 
 
-def scores(found: Predictions) -> dict[str, Any]:
-    """Return accuracy, mean -log p, the scores of each class and the confusion matrix."""
-    import numpy as np
-    from sklearn.metrics import confusion_matrix
-
-    predicted, codes = found.log_p.argmax(axis=1), np.arange(len(found.classes))
-    confusion = confusion_matrix(found.truth, predicted, labels=codes)
-    return {
-        "predictions": len(found.truth),
-        "right": int((predicted == found.truth).sum()),
-        "accuracy": float((predicted == found.truth).mean()),
-        "mean_negative_log_p": float(-found.log_p[np.arange(len(found.truth)), found.truth].mean()),
-        "accuracy_by_fold": found.accuracies,
-        "mean_accuracy_of_folds": float(np.mean(found.accuracies)) if found.accuracies else None,
-        "standard_deviation_of_folds": float(np.std(found.accuracies, ddof=1)) if found.accuracies else None,
-        "classes": _class_scores(found.classes, found.truth, predicted),
-        "confusion": confusion.tolist(),
-    }
-
-
-def _class_scores(classes: Array, truth: Array, predicted: Array) -> list[dict[str, Any]]:
-    from sklearn.metrics import precision_recall_fscore_support
-
-    parts = precision_recall_fscore_support(truth, predicted, labels=range(len(classes)), zero_division=0.0)
-    return [
-        {"label": label, "sets": int(n), "precision": float(precision), "recall": float(recall), "f1": float(f1)}
-        for label, precision, recall, f1, n in zip(classes.tolist(), *parts, strict=True)
-    ]
-
-
 def _show(document: dict[str, Any]) -> None:
-    n_folds = len(document["accuracy_by_fold"])
-    if n_folds:
-        spread = f"standard deviation {percent(document['standard_deviation_of_folds'])}"
-        typer.echo(f"accuracy      {percent(document['mean_accuracy_of_folds'])}, mean of {n_folds} folds, {spread}")
-    else:
-        right = f"{document['right']:,} of {count(document['predictions'], 'set')}"
-        typer.echo(f"accuracy      {percent(document['accuracy'])}, {right}")
-    typer.echo(f"mean -log p   {document['mean_negative_log_p']:.4f}")
+    for name, key, as_text in (
+        ("accuracy", "accuracy", percent),
+        ("balanced accuracy", "balanced_accuracy", percent),
+        ("ROC AUC", "roc_auc", "{:.4f}".format),
+    ):
+        typer.echo(f"{name:<19} {_in_words(document, key, as_text)}")
+    typer.echo(f"{'mean -log p':<19} {document['mean_negative_log_p']:.4f}")
+    _show_classes(document)
+
+
+def _in_words(document: dict[str, Any], key: str, as_text: Callable[[float], str]) -> str:
+    """Return a score with its meaning: the mean of the folds, or of all sets."""
+    by_fold = document[f"{key}_by_fold"]
+    value = document[f"mean_{key}_of_folds"] if by_fold else document[key]
+    if value is None:
+        return f"not defined: {document['not_defined']}"
+    if by_fold:
+        spread = document["standard_deviation_of_folds"] if key == "accuracy" else None
+        words = f", mean of {len(by_fold)} folds"
+        return as_text(value) + words + ("" if spread is None else f", standard deviation {percent(spread)}")
+    return as_text(value) + (
+        f", {document['right']:,} of {count(document['predictions'], 'set')}" if key == "accuracy" else ""
+    )
+
+
+def _show_classes(document: dict[str, Any]) -> None:
     rows = [
         (c["label"], c["sets"], percent(c["precision"]), percent(c["recall"]), percent(c["f1"]))
         for c in document["classes"]

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from setrbm.cli._data import Source
 from setrbm.cli._errors import Refused
-from setrbm.cli._models import as_classes, columns_of
-from setrbm.cli._options import BagOption, DataArgument, JsonOption, LabelOption, ModelArgument
-from setrbm.cli._output import count, show_json, show_table
+from setrbm.cli._models import as_classes, known_classes, load_model
+from setrbm.cli._options import BagOption, DataArgument, IgnoreNewOption, JsonOption, LabelOption, ModelArgument
+from setrbm.cli._output import ZERO, count, show_json, show_table, signed
 
 if TYPE_CHECKING:
     from setrbm._types import Array
@@ -24,6 +25,7 @@ def explain(
     data: DataArgument,
     bag: BagOption = "bag",
     label: LabelOption = "label",
+    ignore: IgnoreNewOption = None,
     sets: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="ID", show_default=f"the first {SETS_SHOWN}", help="A set; may be repeated."),
@@ -41,15 +43,14 @@ def explain(
     """Show which vector, and which features, decided the class of a set.
 
     For each vector, numbered from 1 within its set: the drop, which is how much the log-probability of the class falls
-    without it, and the probability of the class for this vector alone. The vector with the largest drop decided.
+    without it, and the probability of the class for this vector alone. The vector with the largest drop decided if
+    that drop is at least 0.01. If it is smaller, no vector decided alone.
     """
     import numpy as np
 
-    from setrbm import load
-    from setrbm.datasets.files import read_bags
-
-    fitted = load(model)
-    bags = read_bags(data, bag, label, **columns_of(fitted))
+    source = Source.of(data, bag, label, ignore)
+    fitted = load_model(model, "explain", "explain")
+    bags = source.sets(fitted)
     bags = bags[_positions(bags, sets)]
     y = None if asked is None else np.repeat(_asked_class(fitted, asked), len(bags))
     explained = described(fitted, bags, fitted.explain(bags, y), top)
@@ -78,15 +79,18 @@ def _asked_class(fitted: Any, label: str) -> Array:
 
     try:
         return as_classes(fitted, np.array([label]))
-    except ValueError as error:
-        raise Refused(f"--class must name a class. {error}") from None
+    except LookupError:
+        raise Refused(
+            f"--class must name a class the model has learned: {known_classes(fitted)}. Got {label}."
+        ) from None
 
 
 def described(fitted: Any, bags: Bags, explanation: Explanation, top: int) -> list[dict[str, Any]]:
-    """Return the classes, vectors and top features of each set as plain values."""
+    """Return the classes, vectors and top features of each set as plain values; no deciding vector is None."""
     classes = fitted.classes_.tolist()
     p = fitted.predict_proba(bags)
-    deciding, features = explanation.deciding_vectors(), explanation.top_features(top)
+    deciding, decided = explanation.deciding_vectors().tolist(), explanation.decided.tolist()
+    features = explanation.top_features(top)
     sets = []
     for k, part in enumerate(explanation):
         code, best = classes.index(part.classes.tolist()[0]), int(p[k].argmax())
@@ -97,7 +101,7 @@ def described(fitted: Any, bags: Bags, explanation: Explanation, top: int) -> li
                 "probability": float(p[k, best]),
                 "explained": classes[code],
                 "explained_probability": float(p[k, code]),
-                "deciding_vector": int(deciding[k]) + 1,
+                "deciding_vector": deciding[k] + 1 if decided[k] else None,
                 "vectors": [
                     {"vector": s + 1, "drop": float(drop), "alone": float(alone)}
                     for s, (drop, alone) in enumerate(zip(part.drop, part.alone[:, code], strict=True))
@@ -112,14 +116,16 @@ def _show(one: dict[str, Any], most: int) -> None:
     line = f"Set {one['set']}: class {one['predicted']} with probability {one['probability']:.3f}"
     if one["explained"] != one["predicted"]:
         line += f"; explained here: class {one['explained']}, probability {one['explained_probability']:.3f}"
-    typer.echo(line)
+    deciding = one["deciding_vector"]
+    typer.echo(line + ("; no vector decided alone" if deciding is None else ""))
     ranked = sorted(one["vectors"], key=lambda v: -v["drop"])
     rows = [
-        (v["vector"], f"{v['drop']:+.3f}", f"{v['alone']:.3f}", "decided" if i == 0 else "")
-        for i, v in enumerate(ranked[:most])
+        (v["vector"], signed(v["drop"]), f"{v['alone']:.3f}", "decided" if v["vector"] == deciding else "")
+        for v in ranked[:most]
     ]
-    show_table("", ("vector", "drop", "p alone", ""), rows, strong=0)
+    show_table("", ("vector", "drop", "p alone", ""), rows, strong=None if deciding is None else 0)
     if len(ranked) > most:
         typer.echo(f"and {count(len(ranked) - most, 'vector')} more; use --vectors or --json to see them")
-    features = ", ".join(f"{f['feature']} {f['contribution']:+.3f}" for f in one["features"])
-    typer.echo(f"Top features: {features}\n")
+    shown = {f["feature"]: signed(f["contribution"]) for f in one["features"]}
+    features = ", ".join(f"{name} {value}" for name, value in shown.items() if value != ZERO)
+    typer.echo(f"Top features: {features or 'none contributes'}\n")

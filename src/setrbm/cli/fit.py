@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from setrbm.cli._models import new_model
+from setrbm.cli._data import Source, check_for_training
+from setrbm.cli._models import class_weights, new_model, training
 from setrbm.cli._options import (
     BagOption,
+    ClassWeightOption,
     ConstraintOption,
     DataArgument,
+    Engine,
     EngineOption,
     EpochsOption,
     ForceOption,
     HiddenOption,
+    IgnoreOption,
     JobsOption,
     JsonOption,
     LabelOption,
@@ -24,9 +28,10 @@ from setrbm.cli._options import (
     PoolingOption,
     QuietOption,
     RatesOption,
+    ScaleOption,
     SeedOption,
 )
-from setrbm.cli._output import check_writable, count, show_json
+from setrbm.cli._output import check_output, count, show_json
 from setrbm.cli._progress import Bar, FitProgress
 
 if TYPE_CHECKING:
@@ -39,6 +44,7 @@ def fit(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="File to write, such as model.safetensors.")],
     bag: BagOption = "bag",
     label: LabelOption = "label",
+    ignore: IgnoreOption = None,
     force: ForceOption = False,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -48,26 +54,31 @@ def fit(
     hidden: HiddenOption = None,
     learning_rate: RatesOption = None,
     epochs: EpochsOption = None,
+    scale: ScaleOption = None,
+    class_weight: ClassWeightOption = None,
     seed: SeedOption = 0,
     jobs: JobsOption = None,
-    engine: EngineOption = "auto",
+    engine: EngineOption = Engine.AUTO,
 ) -> None:
     """Fit a model to a file of labeled sets.
 
     Learning rates and initial scales that are not given are chosen: they are tried side by side, judged on held-out
     sets, and the best are refitted on all sets five times; the five fits are averaged.
     """
-    from setrbm.datasets.files import read_sets
+    from setrbm._files import completing
 
-    check_writable(model, force, data)
-    bags, y = read_sets(data, bag, label)
+    source = Source.of(data, bag, label, ignore)
+    check_output(model, force, data)
+    bags, y = source.labeled()
+    check_for_training(source, bags, y, objective, scale)
     estimator = new_model(
         constraint=constraint, pooling=pooling, objective=objective, hidden=hidden, rates=learning_rate,
-        epochs=epochs, seed=seed, jobs=jobs, engine=engine,
+        epochs=epochs, scale=scale, class_weight=class_weights(class_weight, y), seed=seed, jobs=jobs, engine=engine,
     )  # fmt: skip
     begin = time.perf_counter()
     fit_with_bar(estimator, bags, y, "Fitting", quiet)
-    estimator.save(model)
+    with completing(model, overwrite=force) as unfinished:
+        estimator.save(unfinished)
     summary = _summary(estimator, bags, y) | {"seconds": time.perf_counter() - begin, "model": str(model)}
     if json:
         show_json(summary)
@@ -77,7 +88,7 @@ def fit(
 
 def fit_with_bar(estimator: Any, bags: Bags, y: Array, title: str, quiet: bool) -> None:
     """Fit a ClassSetRBMCV with a progress bar on stderr."""
-    with Bar(title, total=1.0, quiet=quiet, bound="at most") as bar:
+    with Bar(title, total=1.0, quiet=quiet, bound="at most") as bar, training(estimator):
         estimator.set_callbacks(FitProgress(bar)).fit(bags, y)
     estimator.set_callbacks()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import shlex
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,7 +12,7 @@ import typer
 
 from setrbm.cli._errors import FAILED, Refused
 from setrbm.cli._options import QuietOption
-from setrbm.cli._output import count, show_table
+from setrbm.cli._output import check_output_folder, count, show_table
 from setrbm.cli._progress import Bar
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from setrbm.evaluation.runner import Failure, RunProgress, RunSummary
     from setrbm.evaluation.runs import Kind
     from setrbm.reproduction.commands import Experiment, Wanted
+    from setrbm.reproduction.records import Records
     from setrbm.reproduction.tables import Table1
 
 MOST_FAILURES_SHOWN = 10
@@ -45,18 +46,21 @@ QuickOption = Annotated[
     bool, typer.Option("--quick", help="One repetition of two data sets with few candidates: minutes, not hours.")
 ]
 ModelsOption = Annotated[
-    list[str] | None, typer.Option("--models", "-m", metavar="NAME", help="Only this row; may be repeated.")
+    list[str] | None,
+    typer.Option("--models", "-m", metavar="NAME", help="Only this row of the table; may be repeated."),
 ]
 DatasetsOption = Annotated[
     list[str] | None, typer.Option("--datasets", "-d", metavar="NAME", help="Only this data set; may be repeated.")
 ]
 OutputOption = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FOLDER", show_default="results, or results-quick", help="For results."),
+    typer.Option(
+        "--output", "-o", metavar="FOLDER", show_default="results, or results-quick", help="Folder for the results."
+    ),
 ]
 ReportOption = Annotated[
     Path | None,
-    typer.Option("--report", metavar="FOLDER", show_default="the output folder", help="For page and plots."),
+    typer.Option("--report", metavar="FOLDER", show_default="the output folder", help="Folder for the page and plots."),
 ]
 DataHomeOption = Annotated[
     Path | None, typer.Option("--data-home", metavar="FOLDER", show_default="$SETRBM_DATA", help="The data folder.")
@@ -94,7 +98,8 @@ def reproduce(
 
     Every finished fold is saved at once in FOLDER/table1.csv, or effects.csv. After Ctrl-C, an error or a kill, run the
     same command again to resume; existing results are never overwritten. At the end the table is shown and a page with
-    significance tests and plots is written; "page" does only that, from existing results.
+    significance tests and plots is written; "page" does only that, from existing results. If there is nothing left to
+    run, the table is shown and no page is written.
     """
     from setrbm.reproduction.commands import Experiment, Wanted
 
@@ -103,19 +108,15 @@ def reproduce(
     _check_folders(output, report)
     wanted = Wanted(models, datasets, quick, str(engine), jobs, repeats, folds, seed, data_home)
     if what is What.PAGE:
-        _show_and_write(output, report, _kind_on_record(output, wanted))
+        _show_table1(output, _kind_on_record(output, wanted), report)
     else:
         _run_and_show(Experiment(what.value), wanted, output, report, quiet)
 
 
 def _check_folders(output: Path, report: Path) -> None:
     """Refuse, before any work, folders that cannot be written to."""
-    for folder in (output, report):
-        if folder.exists() and not folder.is_dir():
-            raise Refused(f"Results and page must go to a folder. Got the file {str(folder)!r}.")
-    there = next(path for path in (report.absolute(), *report.absolute().parents) if path.exists())
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise Refused(f"Results and page must go to a folder that can be written to. Got {str(report)!r}.")
+    for folder in dict.fromkeys((output, report)):
+        check_output_folder(folder)
 
 
 def _kind_on_record(output: Path, wanted: Wanted) -> Kind:
@@ -143,13 +144,14 @@ def _run_and_show(experiment: Experiment, wanted: Wanted, output: Path, report: 
     kind, path = Kind(plan.quick, plan.repeats, plan.folds), output / experiment.results
     summary = _run(experiment, plan, kind, path, quiet)
     _show_failures(summary.failures)
-    if not summary.n_done and not summary.failures:
+    idle = not summary.n_done and not summary.failures
+    if idle:
         typer.echo(
             f"Nothing to do: all {count(len(summary.rows), 'fold')} are in {path}. To run them again, write to another "
             "folder with -o."
         )
     if experiment is Experiment.TABLE1 and summary.rows:
-        _show_and_write(output, report, kind)
+        _show_table1(output, kind, None if idle else report)
     elif experiment is Experiment.EFFECTS:
         _show_effects(summary.rows)
         typer.echo(f"Results: {path}. Their plots are on the page of a table1 in the same folder.")
@@ -199,10 +201,9 @@ def _show_failures(failures: list[Failure]) -> None:
         typer.echo(f"{count(len(failures), 'fold')} failed. Run the same command to try them again.", err=True)
 
 
-def _show_and_write(output: Path, folder: Path, kind: Kind) -> None:
+def _show_table1(output: Path, kind: Kind, folder: Path | None) -> None:
+    """Show the table of the results in a folder; write its page to another one, unless that is None."""
     from setrbm.reproduction.records import Records
-    from setrbm.reproduction.rendering import as_html, as_latex
-    from setrbm.reproduction.report import write_report
     from setrbm.reproduction.tables import Table1
 
     records = Records.read(output)
@@ -212,9 +213,20 @@ def _show_and_write(output: Path, folder: Path, kind: Kind) -> None:
     if table.shortcut:
         typer.echo(table.shortcut)
     show_table("", ("system", *table.datasets, "average", "paper"), _lines(table))
+    if folder is None:
+        typer.echo(f"No page was written. To write it anew: setrbm reproduce page -o {shlex.quote(str(output))}")
+    else:
+        _write_page(table, records, output, folder)
+
+
+def _write_page(table: Table1, records: Records, output: Path, folder: Path) -> None:
+    from setrbm._files import write_atomically
+    from setrbm.reproduction.rendering import as_html, as_latex
+    from setrbm.reproduction.report import write_report
+
     page = write_report(table, records, folder)
-    (folder / "table1.html").write_text(as_html(table), encoding="utf-8")
-    (folder / "table1.tex").write_text(as_latex(table), encoding="utf-8")
+    write_atomically(folder / "table1.html", as_html(table).encode())
+    write_atomically(folder / "table1.tex", as_latex(table).encode())
     typer.echo(f"Results: {output / 'table1.csv'}. Table: {folder / 'table1.html'}, {folder / 'table1.tex'}.")
     typer.echo(f"Page: {page}.")
     if find_spec("matplotlib") is None:

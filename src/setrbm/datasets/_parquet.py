@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from setrbm.bags import Labels
 from setrbm.datasets._rows import (
+    LEAVE_OUT,
     NO_LABELS,
     Table,
     Wanted,
@@ -74,8 +75,8 @@ def _numbers(path: Path, column: Any, name: str) -> npt.NDArray[Any]:
     kind = str(column.type)
     if not kind.startswith(("int", "uint", "float", "double", "halffloat", "bool", "decimal")):
         raise ValueError(
-            f"Feature columns must be numeric. Got type {kind} for column {name!r} of {str(path)!r}. Drop the column, "
-            "or convert it to numbers."
+            f"Feature columns must be numeric. Got type {kind} for column {name!r} of {str(path)!r}. Convert it to "
+            f"numbers, or {LEAVE_OUT}."
         )
     if column.null_count:
         refuse_number(path, None, _first_null(column), name)
@@ -95,7 +96,13 @@ def _names(path: Path, column: Any, name: str) -> Labels:
         if (missing := np.flatnonzero(np.isnan(numbers))).size:
             refuse_unnamed(path, _row(int(missing[0])), name)
         return integers_or_numbers(numbers)
-    return np.array(values) if types in ({int}, {bool}) else np.array([str(value) for value in values], dtype=object)
+    if types in ({int}, {bool}):
+        return np.array(values)
+    # As in CSV files, spaces around text do not count.
+    texts = [str(value).strip() for value in values]
+    if "" in texts:
+        refuse_unnamed(path, _row(texts.index("")), name)
+    return np.array(texts, dtype=object)
 
 
 def _first_null(column: Any) -> str:

@@ -15,6 +15,7 @@ from setrbm._types import Floats
 from setrbm.bags import Labels
 
 NO_LABELS: Labels = np.empty(0, dtype=object)
+LEAVE_OUT = "leave the column out: ignore=... in Python, --ignore on the command line"
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Wanted:
         The columns to read as features, in this order; by default all other columns.
     n_features : int, optional
         The number of features of a svmlight file; by default its largest feature number plus one.
+    ignore : sequence of str
+        Columns that are not features; without effect on columns that are not read anyway.
     """
 
     bag: str
@@ -38,6 +41,16 @@ class Wanted:
     with_labels: bool
     feature_names: Sequence[str] | None
     n_features: int | None
+    ignore: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if self.bag == self.label:
+            raise ValueError(f"The bag and the label must be two columns. Got {self.bag!r} for both.")
+        needed = {self.bag: "the bag column", self.label: "the label column"}
+        needed |= dict.fromkeys([] if self.feature_names is None else self.feature_names, "one of the features")
+        for name in self.ignore:
+            if name in needed:
+                raise ValueError(f"A column that is needed must not be ignored. Got {name!r}, {needed[name]}.")
 
 
 @dataclass(frozen=True)
@@ -90,13 +103,14 @@ def find_columns(path: Path, columns: list[str], wanted: Wanted) -> Columns:
     labeled = wanted.with_labels or wanted.label in columns
     label = _position(path, columns, wanted.label, "label") if labeled else None
     if wanted.feature_names is None:
-        features = [i for i in range(len(columns)) if i not in (bag, label)]
+        left_out = {bag, label, *(_position(path, columns, name, "ignore") for name in wanted.ignore)}
+        features = [i for i in range(len(columns)) if i not in left_out]
     else:
         features = [_position(path, columns, name, "feature") for name in wanted.feature_names]
     if not features:
         raise ValueError(
-            f"{str(path)!r} must have at least one feature column besides {wanted.bag!r} and {wanted.label!r}. Got "
-            "none."
+            f"{str(path)!r} must have at least one feature column besides "
+            f"{', '.join(map(repr, [wanted.bag, wanted.label, *wanted.ignore]))}. Got none."
         )
     return Columns(bag, label if wanted.with_labels else None, features, [columns[i] for i in features])
 
@@ -107,10 +121,11 @@ def _position(path: Path, columns: list[str], name: str, role: str) -> int:
     close = nearest(name, columns)
     hint = f"; the nearest is {close[0]!r}" if close else ""
     cure = "Add it." if role == "feature" else f"Name the column: {role}=... in Python, --{role} on the command line."
+    kind = "column to ignore," if role == "ignore" else f"{role} column"
     if len(columns) == 1 and (mark := next((mark for mark in (";", "\t", "|") if mark in columns[0]), None)):
         cure = f"The columns seem to be separated by {mark!r}; separate them by commas."
     got = f"the column{'s' if len(columns) > 1 else ''} {listed(map(repr, columns), most=8)}"
-    raise ValueError(f"{str(path)!r} must have a {role} column {name!r}. Got {got}{hint}. {cure}")
+    raise ValueError(f"{str(path)!r} must have a {kind} {name!r}. Got {got}{hint}. {cure}")
 
 
 def refuse_mixed_labels(path: Path, table: Table) -> None:
@@ -133,8 +148,9 @@ def _refuse_cell(path: Path, got: str, line: str, column: str, need: str, cure: 
 def refuse_number(path: Path, cell: Any, line: str, column: str) -> NoReturn:
     """Raise ValueError for a feature cell that is not a finite number."""
     if cell is None or not str(cell).strip():
-        _refuse_cell(path, "an empty one", line, column, "Every feature cell must hold a number", "Fill it in first.")
-    cure = "Write it as a number, or drop the column."
+        cure = f"Fill it in, or {LEAVE_OUT}."
+        _refuse_cell(path, "an empty one", line, column, "Every feature cell must hold a number", cure)
+    cure = f"Write it as a number, or {LEAVE_OUT}."
     if is_number(str(cell)):
         cure = "Impute or drop such values first."
     _refuse_cell(path, repr(cell), line, column, "Every feature cell must hold a finite number", cure)

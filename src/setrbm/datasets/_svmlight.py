@@ -22,6 +22,11 @@ def read_svmlight(path: Path, wanted: Wanted) -> Table:
     """Read a svmlight file. Features keep their numbers, so that files from the same source agree."""
     from sklearn.datasets import load_svmlight_file
 
+    if wanted.ignore:
+        raise ValueError(
+            f"Only columns of CSV and Parquet files can be ignored. Got {wanted.ignore[0]!r} for {str(path)!r}, whose "
+            "features have no names."
+        )
     try:
         X, labels, sets = load_svmlight_file(
             os.fspath(path), n_features=wanted.n_features, zero_based=True, query_id=True

@@ -31,6 +31,7 @@ def read_sets(
     bag: str = "bag",
     label: str = "label",
     *,
+    ignore: Sequence[str] = (),
     feature_names: Sequence[str] | None = None,
     n_features: int | None = None,
 ) -> tuple[Bags, Labels]:
@@ -43,9 +44,13 @@ def read_sets(
         ``.svm``, ``.svmlight``, ``.libsvm`` with the bag as qid; features keep their numbers.
         ``.csv`` and svmlight files may be gzipped (``.csv.gz``).
     bag, label : str
-        The columns with the set and the label of a row; not used for svmlight.
+        The columns with the set and the label of a row; not used for svmlight. Spaces around ids and labels are
+        removed.
+    ignore : sequence of str
+        Columns that are not features; not for svmlight.
     feature_names : sequence of str, optional
-        The columns to read as features, in this order; by default all except the bag and label columns.
+        The columns to read as features, in this order; by default all except the bag, label and ignored columns. With
+        it, columns to ignore may be missing.
     n_features : int, optional
         The number of features of a svmlight file; by default its largest feature number plus one, which must not exceed
         16,777,216.
@@ -70,7 +75,7 @@ def read_sets(
     (Bags(2 sets, 3 vectors, 1 feature, dense float64), array([7, 8]), array(['bill', 'letter'], dtype='<U6'))
     """
     path = existing(Path(path))
-    table = _reader_for(path)(path, Wanted(bag, label, True, feature_names, n_features))
+    table = _reader_for(path)(path, Wanted(bag, label, True, feature_names, n_features, ignore))
     refuse_mixed_labels(path, table)
     bags, y = Bags.from_groups(table.X, table.bags, table.labels, feature_names=table.names)
     return bags, np.array(y.tolist())
@@ -81,6 +86,7 @@ def read_bags(
     bag: str = "bag",
     label: str = "label",
     *,
+    ignore: Sequence[str] = (),
     feature_names: Sequence[str] | None = None,
     n_features: int | None = None,
 ) -> Bags:
@@ -100,7 +106,7 @@ def read_bags(
     Bags(2 sets, 3 vectors, 2 features, dense float64)
     """
     path = existing(Path(path))
-    table = _reader_for(path)(path, Wanted(bag, label, False, feature_names, n_features))
+    table = _reader_for(path)(path, Wanted(bag, label, False, feature_names, n_features, ignore))
     return Bags.from_groups(table.X, table.bags, feature_names=table.names)
 
 

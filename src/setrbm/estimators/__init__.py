@@ -9,10 +9,11 @@ if TYPE_CHECKING:
     from setrbm.estimators.class_set_rbm import ClassSetRBM as ClassSetRBM
     from setrbm.estimators.class_set_rbm import ClassSetRBMCV as ClassSetRBMCV
     from setrbm.estimators.input_pooling import InputPooling as InputPooling
-    from setrbm.estimators.loading import load as load
     from setrbm.estimators.max_out import MaxOutClassifier as MaxOutClassifier
     from setrbm.estimators.max_out import MaxOutClassifierCV as MaxOutClassifierCV
     from setrbm.estimators.per_vector import PerVector as PerVector
+    from setrbm.estimators.saving import load as load
+    from setrbm.estimators.saving import save as save
     from setrbm.estimators.set_svc import SetSVC as SetSVC
     from setrbm.estimators.set_svc import SetSVCCV as SetSVCCV
 
@@ -27,6 +28,7 @@ __all__ = [
     "SetSVC",
     "SetSVCCV",
     "load",
+    "save",
 ]
 __getattr__, __dir__ = lazy_names(
     __name__,
@@ -40,6 +42,7 @@ __getattr__, __dir__ = lazy_names(
         "PerVector": "per_vector",
         "SetSVC": "set_svc",
         "SetSVCCV": "set_svc",
-        "load": "loading",
+        "load": "saving",
+        "save": "saving",
     },
 )

@@ -1,45 +1,37 @@
-"""Saving and restoring fitted estimators: from attributes to a model file and back."""
+"""Model files of the RBM and max-out classifiers: from attributes to a model file and back."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-import sklearn
 from sklearn.utils.validation import check_is_fitted
 
 from setrbm import persistence
 from setrbm._types import Array
-from setrbm._version import __version__
 from setrbm.energy import Params
+from setrbm.estimators.file_parts import CanSave, as_names, restored_scaling, scaling_arrays
 from setrbm.estimators.prediction import BaseSetClassifier, letter_shapes
 from setrbm.estimators.settings import Settings, check_execution
-from setrbm.scaling import Scaling
 from setrbm.training import HISTORY
 
 
-class Saveable(BaseSetClassifier):
-    """``save``, and the way back that ``setrbm.load`` takes."""
+class Saveable(CanSave, BaseSetClassifier):
+    """What ``save`` writes of a classifier, and the way back that ``setrbm.load`` takes."""
 
     # Whether the letters may hold several fits.
     AVERAGES: ClassVar[bool] = False
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file, which ``setrbm.load`` reads; see ``setrbm.persistence``."""
+    def _to_file(self) -> persistence.ModelFile:
+        """Return the contents of the model's file."""
         check_is_fitted(self, "W_")
         check_execution(self)
         arrays = {letter: np.asarray(getattr(self, f"{letter}_")) for letter in self.letters}
         scaling = self._scaling()
-        if scaling is not None:
-            arrays |= {"scale_low": scaling.low, "scale_factor": scaling.factor}
         names = getattr(self, "feature_names_in_", None)
         description = {
-            "version": __version__,
-            "numpy": np.__version__,
-            "scikit_learn": sklearn.__version__,
             "settings": persistence.to_json(self._fitted_params()),
             "classes": persistence.encode_labels(self.classes_),
             "feature_names": None if names is None else list(names),
@@ -53,7 +45,7 @@ class Saveable(BaseSetClassifier):
             "largest_set": self.largest_set_,
             **self._describe(),
         }
-        persistence.write(path, persistence.ModelFile(type(self).__name__, description, arrays))
+        return persistence.ModelFile(type(self).__name__, description, arrays | scaling_arrays(scaling))
 
     def _fitted_params(self) -> dict[str, Any]:
         """Return the constructor's parameters as they were when the model was fitted."""
@@ -85,17 +77,11 @@ class Saveable(BaseSetClassifier):
         if n_hidden < 1 or n_features < 1:
             raise ValueError(f"There must be hidden units and features. Got {n_hidden} and {n_features}.")
         shapes = letter_shapes(n_hidden, n_features, len(self.classes_))
-        scaled = described["scale_floor"] is not None
-        persistence.check_arrays(
-            arrays, shapes | ({"scale_low": (n_features,), "scale_factor": (n_features,)} if scaled else {})
-        )
+        persistence.check_letters(arrays, shapes)
         self.n_features_in_ = n_features
         if described["feature_names"] is not None:
-            self.feature_names_in_ = _as_names(described["feature_names"], n_features)
-        if scaled:
-            if (floor := float(described["scale_floor"])) not in (0.0, -1.0):
-                raise ValueError(f"scale_floor must be 0 or -1. Got {floor}.")
-            self._set_scaling(Scaling(arrays["scale_low"], arrays["scale_factor"], floor))
+            self.feature_names_in_ = as_names(described["feature_names"], n_features)
+        self._set_scaling(restored_scaling(arrays, described["scale_floor"], n_features))
         self.temperature_ = _as_temperature(described.get("temperature", 1.0), n_hidden, self.AVERAGES)
         self.calibration_temperature_ = _as_positive(described, "calibration_temperature")
         self._set_letters(Params(*(_as_trained(arrays[letter]) for letter in self.letters)))
@@ -107,13 +93,6 @@ class Saveable(BaseSetClassifier):
     def _restored_settings(self, description: dict[str, Any]) -> Settings:
         """Return the settings of the model, checked; a subclass takes back here what ``_describe`` added."""
         return self._settings()
-
-
-def _as_names(names: Any, n_features: int) -> npt.NDArray[Any]:
-    """Return feature names as scikit-learn keeps them."""
-    if not isinstance(names, list) or len(names) != n_features or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"feature_names must hold {n_features} strings.")
-    return np.array(names, dtype=object)
 
 
 def _as_temperature(value: Any, n_hidden: int, averages: bool) -> float:

@@ -11,10 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from setrbm._types import Array, Integers
 from setrbm.bags import Bags
+from setrbm.estimators.file_parts import CanSave
 from setrbm.estimators.inputs import as_bags, unchanged_on_error
 
 
-class InputPooling(TransformerMixin, BaseEstimator):
+class InputPooling(CanSave, TransformerMixin, BaseEstimator):
     """Represent each set by one vector: statistics of its vectors for each feature.
 
     With the default statistics and followed by a ``ClassRBM`` it is the ClassRBM-poolIn of the paper. Any scikit-learn

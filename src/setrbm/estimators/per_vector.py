@@ -9,10 +9,11 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from setrbm.bags import Bags
+from setrbm.estimators.file_parts import CanSave
 from setrbm.estimators.inputs import as_bags, unchanged_on_error
 
 
-class PerVector(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+class PerVector(CanSave, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Apply a transformer to the vectors of sets; it is fitted on all training vectors.
 
     Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from itertools import product
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -20,8 +20,10 @@ from setrbm import kernels
 from setrbm._types import Array, Floats, Integers
 from setrbm.bags import Bags
 from setrbm.estimators.cv_results import cv_results
+from setrbm.estimators.file_parts import CanSave
 from setrbm.estimators.inputs import as_bags, as_codes, unchanged_on_error
-from setrbm.estimators.settings import as_threads
+from setrbm.estimators.machine import Calibration, Machine, as_columns
+from setrbm.estimators.settings import as_threads, positive
 from setrbm.kernels import SetKernel, Side
 from setrbm.scaling import Scaling
 
@@ -37,7 +39,7 @@ def _wants_probabilities(estimator: BaseSetSVC) -> bool:
 
 
 @dataclass(eq=False, repr=False)
-class BaseSetSVC(ClassifierMixin, BaseEstimator):
+class BaseSetSVC(CanSave, ClassifierMixin, BaseEstimator):
     """What both estimators share; subclasses say how C, gamma and threshold are found."""
 
     kernel: SetKernel = "migraph"
@@ -80,11 +82,10 @@ class BaseSetSVC(ClassifierMixin, BaseEstimator):
             bags = self._scaled(bags)
             self._set_kernel(bags, codes, weight)
             side = self._side(bags, self.gamma_, self.threshold_)
-            self.projection_, K = self._clipped(self._between(side, side))
-            self.svc_ = self._svc(self.C_).fit(K, codes, weight)
+            projection, K = self._clipped(self._between(side, side))
+            self._keep(self._svc(self.C_).fit(K, codes, weight), projection, side)
             if self.probability:
                 self.calibration_ = self._calibration(K, codes, weight)
-            self._keep_support(side)
         return self
 
     def _check_settings(self) -> None:
@@ -106,7 +107,7 @@ class BaseSetSVC(ClassifierMixin, BaseEstimator):
         if unknown := sorted(map(str, set(self.class_weight) - set(self.classes_.tolist()))):
             raise ValueError(f"class_weight must name classes of y. Got {', '.join(unknown)}.")
         for label, value in self.class_weight.items():
-            _check_positive(f"class_weight[{label!r}]", value)
+            positive(f"class_weight[{label!r}]", value)
 
     def _check_choices(self) -> None:
         for name, allowed in (("scale", ("auto", None)), ("spectrum", ("keep", "clip"))):
@@ -131,7 +132,7 @@ class BaseSetSVC(ClassifierMixin, BaseEstimator):
         kept = vectors[:, values > 0.0]
         return kept @ kept.T, (kept * values[values > 0.0]) @ kept.T
 
-    def _calibration(self, K: Floats, codes: Integers, weight: Floats) -> LogisticRegression:
+    def _calibration(self, K: Floats, codes: Integers, weight: Floats) -> Calibration:
         """Fit probabilities to cross-validated decisions."""
         fewest = int(np.bincount(codes).min())
         if fewest < 2:
@@ -140,42 +141,39 @@ class BaseSetSVC(ClassifierMixin, BaseEstimator):
         decisions = cross_val_predict(
             self._svc(self.C_), K, codes, cv=folds, method="decision_function", params={"sample_weight": weight}
         )
-        return LogisticRegression().fit(_as_columns(decisions), codes, weight)
+        return Calibration.of(LogisticRegression().fit(as_columns(decisions), codes, weight))
 
-    def _keep_support(self, side: Side) -> None:
-        """Keep the sets needed for prediction: the support sets or, with a projection, all sets."""
-        self.support_ = np.asarray(self.svc_.support_)
-        self.n_training_sets_ = side.n_sets
-        kept = np.arange(side.n_sets) if self.projection_ is not None else self.support_
-        self.kept_, self.side_ = kept, side.chosen(kept)
+    def _keep(self, svc: SVC, projection: Floats | None, side: Side) -> None:
+        """Keep what prediction needs: the decisions and the support sets or, with a projection, all sets."""
+        self.support_ = np.asarray(svc.support_)
+        self.machine_ = Machine.of(svc, projection)
+        self.side_ = side.chosen(self.support_ if projection is None else np.arange(side.n_sets))
 
     def _scaled(self, bags: Bags) -> Bags:
         return bags if self.scaling_ is None else self.scaling_.apply(bags)
 
     def _kernel_rows(self, X: Any) -> Floats:
-        """Return the kernel between new sets and the training sets; zero for sets that prediction does not need."""
-        check_is_fitted(self, "svc_")
+        """Return the kernel between new sets and those that prediction needs."""
+        check_is_fitted(self, "machine_")
         bags = self._scaled(as_bags(self, X, reset=False))
         side = self._side(bags, self.gamma_, self.threshold_, self.side_.center)
-        rows = np.zeros((side.n_sets, self.n_training_sets_))
-        rows[:, self.kept_] = self._between(side, self.side_)
-        return rows if self.projection_ is None else rows @ self.projection_
+        return self._between(side, self.side_)
 
     def decision_function(self, X: Any) -> Floats:
         """Return the decisions: (n_sets,) for two classes, positive for the second; else (n_sets, n_classes)."""
         rows = self._kernel_rows(X)
-        return np.asarray(self.svc_.decision_function(rows))
+        return self.machine_.decisions(rows, len(self.classes_))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Predict the class of each set."""
         rows = self._kernel_rows(X)
-        return np.asarray(self.classes_[self.svc_.predict(rows)])
+        return np.asarray(self.classes_[self.machine_.winners(rows, len(self.classes_))])
 
     @available_if(_wants_probabilities)
     def predict_proba(self, X: Any) -> Array:
         """Return p(y | X), of shape (n_sets, n_classes); close to a tie it may favor another class than ``predict``."""
-        decisions = _as_columns(self.decision_function(X))
-        return np.asarray(self.calibration_.predict_proba(decisions))
+        decisions = self.decision_function(X)
+        return self.calibration_.probabilities(decisions)
 
     @available_if(_wants_probabilities)
     def predict_log_proba(self, X: Any) -> Array:
@@ -222,8 +220,6 @@ class SetSVC(BaseSetSVC):
     ----------
     classes_ : ndarray of shape (n_classes,)
     C_, gamma_, threshold_ : float
-    svc_ : SVC
-        The fitted classifier on the kernel of the training sets.
     support_ : ndarray
         The indices of the support sets, those that define the decision function.
 
@@ -243,7 +239,7 @@ class SetSVC(BaseSetSVC):
     threshold: Any = "median"
 
     def _check_settings(self) -> None:
-        _check_positive("C", self.C)
+        positive("C", self.C)
         self._check_choices()
 
     def _set_kernel(self, bags: Bags, codes: Integers, weight: Floats) -> None:
@@ -281,7 +277,7 @@ class SetSVCCV(BaseSetSVC):
     cv_results_ : dict
         All candidates in scikit-learn's layout: ``params``, ``split0_test_score`` and so on, ``mean_test_score`` (over
         sets, not over splits), ``std_test_score``, ``rank_test_score``.
-    C_, gamma_, threshold_, classes_, svc_, support_ : as for SetSVC
+    C_, gamma_, threshold_, classes_, support_ : as for SetSVC
 
     Examples
     --------
@@ -305,7 +301,7 @@ class SetSVCCV(BaseSetSVC):
             if not values:
                 raise ValueError(f"{name} must offer at least one value to choose from. Got none.")
             for value in values:
-                _check_positive(name, value)
+                positive(name, value)
         if not isinstance(self.folds, Integral) or self.folds < 2:
             raise ValueError(f"folds must be an integer of 2 or more. Got {self.folds!r}.")
         self._check_choices()
@@ -352,12 +348,3 @@ class SetSVCCV(BaseSetSVC):
             return float(weight[test] @ (svc.predict(K[np.ix_(test, train)]) == codes[test]))
 
         return np.array([[n_correct(C, *split) for split in splits] for C in costs])
-
-
-def _check_positive(name: str, value: Any) -> None:
-    if not isinstance(value, Real) or not np.isfinite(float(value)) or float(value) <= 0:
-        raise ValueError(f"{name} must be a positive number. Got {value!r}.")
-
-
-def _as_columns(decisions: Array) -> Array:
-    return decisions[:, np.newaxis] if decisions.ndim == 1 else decisions

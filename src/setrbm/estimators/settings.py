@@ -51,19 +51,19 @@ def integer_or_none(name: str, value: Any) -> None:
 
 def positive(name: str, value: Any) -> None:
     """Check that a setting is a finite number above 0."""
-    if not _is_number(value) or value <= 0:
+    if not is_number(value) or value <= 0:
         raise ValueError(f"{name} must be a positive number. Got {value!r}.")
 
 
 def not_negative(name: str, value: Any) -> None:
     """Check that a setting is a finite number of 0 or more."""
-    if not _is_number(value) or value < 0:
+    if not is_number(value) or value < 0:
         raise ValueError(f"{name} must be a number of 0 or more. Got {value!r}.")
 
 
 def between_0_and_1(name: str, value: Any) -> None:
     """Check that a setting is a number between 0 and 1."""
-    if not _is_number(value) or not 0.0 < float(value) < 1.0:
+    if not is_number(value) or not 0.0 < float(value) < 1.0:
         raise ValueError(f"{name} must lie between 0 and 1. Got {value!r}.")
 
 
@@ -83,11 +83,12 @@ def class_weights(name: str, value: Any) -> None:
     """Check that a setting is None, "balanced" or a dict."""
     if value is not None and not isinstance(value, dict) and not (isinstance(value, str) and value == "balanced"):
         raise ValueError(f"{name} must be None, 'balanced' or a dict from class to weight. Got {value!r}.")
-    if isinstance(value, dict) and not all(_is_number(weight) and weight >= 0 for weight in value.values()):
+    if isinstance(value, dict) and not all(is_number(weight) and weight >= 0 for weight in value.values()):
         raise ValueError(f"{name} must hold finite numbers of 0 or more. Got {value!r}.")
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Return whether a value is a finite number, and not True or False."""
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_) and math.isfinite(value)
 
 

@@ -1,0 +1,114 @@
+"""The first part of the demo: sets of handwritten digits, in which one digit decides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from setrbm.cli._output import percent, show_table
+from setrbm.cli._parts import Part, deciding_drop, drawn
+from setrbm.cli._picture import draw_digits
+
+if TYPE_CHECKING:
+    from setrbm._types import Array
+    from setrbm.bags import Bags
+    from setrbm.explain import Explanation
+
+N_TRAIN, N_TEST, SEED = 300, 300, 0
+# The sets that are shown: the classes take turns, so that there are two of each.
+IN_PICTURE = 6
+# A set with a seven.
+EXAMPLE = 2
+
+
+def new_model() -> Any:
+    """Return the model of the digits, with settings chosen on held-out training sets."""
+    from setrbm import ClassSetRBMCV
+
+    return ClassSetRBMCV(random_state=SEED)
+
+
+def run(show: bool) -> Part:
+    """Train on sets of digits, and see whether the digit that gave a set its class is the one that decided."""
+    from setrbm.cli.explain import described
+    from setrbm.cli.fit import fit_with_bar
+    from setrbm.datasets import make_digit_sets
+
+    bags, y = make_digit_sets(N_TRAIN, random_state=SEED)
+    tests, truth, planted = make_digit_sets(N_TEST, "test", random_state=SEED, return_evidence=True)
+    if show:
+        typer.echo(
+            f"1. Handwritten digits: {N_TRAIN} sets of 3 to 7 digits. A set is labeled 'two' or\n"
+            "   'seven' if one of its digits is, else 'neither'. The digits have no labels.\n"
+        )
+    model = new_model()
+    fit_with_bar(model, bags, y, "Fitting", quiet=False)
+    explanation = model.explain(tests)
+    found = _found(explanation, model.predict(tests), truth, planted)
+    found["sets"] = [
+        one | {"label": str(label), "digits": digits}
+        for one, label, digits in zip(
+            described(model, tests[:IN_PICTURE], model.explain(tests[:IN_PICTURE]), 5), truth, _digits_of(tests),
+            strict=False,
+        )
+    ]  # fmt: skip
+    if show:
+        _show(found)
+    picture = drawn(draw_digits, found["sets"], tests, explanation)
+    return Part("digits", found, model, (bags, y), (tests, truth), picture)
+
+
+def _found(explanation: Explanation, predicted: Array, truth: Array, planted: Array) -> dict[str, Any]:
+    """Return the accuracy, and how often the vector that decided is the planted one."""
+    import numpy as np
+
+    starts, sizes = explanation.offsets[:-1], np.diff(explanation.offsets)
+    with_digit = np.add.reduceat(planted, starts) > 0
+    hit = planted[starts + explanation.deciding_vectors()] & explanation.decided
+    return {
+        "test_sets": len(truth),
+        "accuracy": float((predicted == truth).mean()),
+        "guessing": float(np.unique(truth, return_counts=True)[1].max() / len(truth)),
+        "sets_with_the_digit": int(with_digit.sum()),
+        "decided_by_the_digit": int(hit[with_digit].sum()),
+        "decided_by_chance": float((1.0 / sizes[with_digit]).mean()),
+    }
+
+
+def _digits_of(bags: Bags) -> list[list[int]]:
+    """Return which digits the vectors of the first sets are, which the model is not told."""
+    from sklearn.datasets import load_digits
+
+    images, digits = load_digits(return_X_y=True)
+    known = {image.tobytes(): int(digit) for image, digit in zip(images, digits, strict=True)}
+    return [[known[vector.tobytes()] for vector in bags[k]] for k in range(IN_PICTURE)]
+
+
+def _show(found: dict[str, Any]) -> None:
+    n, hits = found["sets_with_the_digit"], found["decided_by_the_digit"]
+    typer.echo(
+        f"   Accuracy on {found['test_sets']} sets of other images: {percent(found['accuracy'])} (guessing: "
+        f"{percent(found['guessing'])}).\n"
+        f"   Which digit decided? Of the {n} sets with a two or a seven, it was that digit\n"
+        f"   in {hits}: {percent(hits / n)} (a digit picked at random: {percent(found['decided_by_chance'])}).\n\n"
+        f"   The first {len(found['sets'])} test sets, with the digit that decided in brackets:"
+    )
+    headings = ("set", "digits", "is", "predicted", "p", "drop", "")
+    show_table("", headings, [_row(one) for one in found["sets"]])
+    typer.echo(
+        "   drop: how much log p of the predicted class falls without that digit.\n"
+        "   No brackets: no digit decided alone.\n"
+    )
+
+
+def _row(one: dict[str, Any]) -> tuple[Any, ...]:
+    marked = [
+        f"[{digit}]" if place == one["deciding_vector"] else f" {digit} "
+        for place, digit in enumerate(one["digits"], 1)
+    ]
+    right = one["predicted"] == one["label"]
+    return (
+        one["set"], "".join(marked).rstrip(), one["label"], one["predicted"], f"{one['probability']:.3f}",
+        deciding_drop(one), "" if right else "wrong",
+    )  # fmt: skip

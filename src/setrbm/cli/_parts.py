@@ -1,0 +1,71 @@
+"""What the parts of the demo share: what they found, and the files they write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from setrbm._types import Array
+    from setrbm.bags import Bags
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of the demo.
+
+    Attributes
+    ----------
+    name : str
+        The beginning of the names of its files.
+    found : dict
+        The results, for JSON.
+    model : ClassSetRBMCV
+    data, tests : tuple of Bags and labels
+        Written as CSV; the model did not learn from the tests.
+    picture : bytes, optional
+        A PNG; None without matplotlib.
+    """
+
+    name: str
+    found: dict[str, Any]
+    model: Any
+    data: tuple[Bags, Array]
+    tests: tuple[Bags, Array]
+    picture: bytes | None
+
+    def write(self, folder: Path) -> list[str]:
+        """Write the model, the data and the picture; return the paths."""
+        from setrbm._files import write_atomically
+        from setrbm.datasets.files import write_csv
+
+        paths = [folder / f"{self.name}{end}" for end in (".safetensors", ".csv", "-test.csv", ".png")]
+        self.model.save(paths[0])
+        write_csv(paths[1], *self.data)
+        write_csv(paths[2], *self.tests)
+        if self.picture is None:
+            return [str(path) for path in paths[:3]]
+        write_atomically(paths[3], self.picture)
+        return [str(path) for path in paths]
+
+
+def drawn(draw: Callable[..., bytes], *arguments: Any) -> bytes | None:
+    """Return a picture; None if matplotlib is not installed."""
+    try:
+        return draw(*arguments)
+    except ImportError:
+        return None
+
+
+def decided_by(one: dict[str, Any]) -> str:
+    """Return which vector of an explained set decided, as in "3 of 5"."""
+    n = len(one["vectors"])
+    return f"none of {n} alone" if one["deciding_vector"] is None else f"{one['deciding_vector']} of {n}"
+
+
+def deciding_drop(one: dict[str, Any]) -> str:
+    """Return the drop of the vector that decided; an empty text if none did."""
+    deciding = one["deciding_vector"]
+    return "" if deciding is None else f"{one['vectors'][deciding - 1]['drop']:+.2f}"

@@ -1,0 +1,115 @@
+"""Write the model files of the current format to tests/data/models, with the outputs that they must give.
+
+``test_old_files.py`` loads the files in every later version. Run ``python tests/make_model_files.py`` after raising the
+format, or after adding a class that can be saved. Only missing files are written: existing ones stay as they are.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
+
+from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV, persistence, save
+from setrbm.estimators import InputPooling, MaxOutClassifier, MaxOutClassifierCV, PerVector, SetSVC, SetSVCCV
+
+FOLDER = Path(__file__).parent / "data" / "models"
+N_CHECKED = 5
+NAMES = ["mass", "charge", "length"]
+LABELS = np.array(["musk", "other"])
+SHORT = {"max_epochs": 20, "random_state": 0}
+ONE = {"learning_rate": 0.3, "early_stopping": False, "weight_decay": 0.0, **SHORT}
+# Files of estimators that take vectors, not sets.
+OF_VECTORS = {
+    "ClassRBM",
+    "StandardScaler",
+    "MinMaxScaler",
+    "TfidfTransformer",
+    "QuantileTransformer",
+    "TruncatedSVD",
+}
+METHODS = ("predict", "predict_proba", "decision_function", "transform")
+
+
+def sets(seed=0, n_sets=16):
+    """Return sets of one to four vectors of three features."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 5, n_sets)
+    y = np.arange(n_sets) % 2
+    X = rng.random((sizes.sum(), 3)) * [1.0, 10.0, 100.0] + 0.8 * np.repeat(y, sizes)[:, np.newaxis]
+    return Bags(np.round(X, 2), np.concatenate([[0], np.cumsum(sizes)]), feature_names=NAMES), LABELS[y]
+
+
+def of_vectors(bags):
+    """Return the first vector of each set."""
+    return bags.X[bags.offsets[:-1]]
+
+
+def classifiers():
+    """Return an unfitted classifier for each file of one."""
+    weights = {"musk": 2.0, "other": 1.0}
+    chosen = {"learning_rate": (0.1, 0.3), "init_scale": 0.1, **SHORT}
+    return {
+        "ClassSetRBM": ClassSetRBM(2, constraint="or", pooling="soft", class_weight=weights, **ONE),
+        "ClassSetRBMCV": ClassSetRBMCV(2, n_fits=2, calibrate=True, **chosen),
+        "ClassRBM": ClassRBM(2, objective="hybrid", **ONE),
+        "MaxOutClassifier": MaxOutClassifier("mlp", n_hidden=2, **ONE),
+        "MaxOutClassifierCV": MaxOutClassifierCV("rbm", n_hidden=2, weight_decay=(0.0, 0.01), **chosen),
+        "SetSVC": SetSVC("migraph2", C=3.0),
+        "SetSVC-three-classes": SetSVC("max", spectrum="clip", probability=True, random_state=0),
+        "SetSVCCV": SetSVCCV(C=(1.0, 10.0), gamma_factors=(0.5, 1.0), random_state=0),
+    }
+
+
+def transformers():
+    """Return an unfitted transformer, or a pipeline, for each file of one."""
+    scaled = make_pipeline(StandardScaler(), MinMaxScaler((-1, 1)))
+    return {
+        "InputPooling": InputPooling(("max", "std", "size")),
+        "PerVector": PerVector(StandardScaler()),
+        "StandardScaler": StandardScaler(),
+        "MinMaxScaler": MinMaxScaler(clip=True),
+        "TfidfTransformer": TfidfTransformer(sublinear_tf=True),
+        "QuantileTransformer": QuantileTransformer(n_quantiles=4, output_distribution="normal"),
+        "TruncatedSVD": TruncatedSVD(2, random_state=0),
+        "Pipeline": make_pipeline(PerVector(scaled), "passthrough", make_pipeline(SetSVC(scale=None))),
+        "Pipeline-pooled": make_pipeline(InputPooling(), StandardScaler(), ClassRBM(2, **ONE)),
+    }
+
+
+def outputs(model, X):
+    """Return everything that a model computes for some sets, as lists for JSON."""
+    computed = {name: getattr(model, name)(X) for name in METHODS if hasattr(model, name)}
+    return {name: plain(output).tolist() for name, output in computed.items()}
+
+
+def plain(output):
+    """Return an output as a dense array."""
+    output = output.X if isinstance(output, Bags) else output
+    return output.toarray() if hasattr(output, "toarray") else np.asarray(output)
+
+
+def main():
+    """Fit each estimator whose file is missing, save it and record what it computes."""
+    folder = FOLDER / f"format{persistence.FORMAT}"
+    folder.mkdir(parents=True, exist_ok=True)
+    bags, y = sets()
+    recorded = folder / "expected.json"
+    record = {"names": NAMES, "sets": [bags[k].tolist() for k in range(N_CHECKED)], "outputs": {}}
+    if recorded.exists():
+        record = json.loads(recorded.read_text(encoding="utf-8"))
+    for name, estimator in {**classifiers(), **transformers()}.items():
+        path = folder / f"{name}.safetensors"
+        if not path.exists():
+            X = of_vectors(bags) if name in OF_VECTORS else bags
+            model = estimator.fit(X, np.arange(len(y)) % 3 if "three" in name else y)
+            save(model, path)
+            record["outputs"][name] = outputs(model, X[:N_CHECKED])
+    recorded.write_text(json.dumps(record) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,303 @@
+"""Files that were changed on purpose, with a checksum that fits, are refused or do no harm."""
+
+import copy
+import random
+import re
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
+
+from rewriting import contents, rewrite, write
+from setrbm import Bags, ClassSetRBM, load, save
+from setrbm.estimators import InputPooling, PerVector, SetSVC, SetSVCCV
+from setrbm.estimators.saving import KINDS
+
+RNG = np.random.default_rng(0)
+X = RNG.random((40, 4)) + np.repeat(np.arange(20) % 2, 2)[:, np.newaxis]
+BAGS, Y = Bags(X, np.arange(0, 41, 2), feature_names=list("abcd")), np.arange(20) % 2
+SPARSE = BAGS.with_vectors(sparse.csr_array(np.where(X < 0.6, 0.0, X)))
+SHORT = {"max_epochs": 1, "random_state": 0}
+
+MODELS = {
+    "svc": lambda: SetSVC(probability=True).fit(BAGS, Y),
+    "sparse svc": lambda: SetSVC("max").fit(SPARSE, Y),
+    "search": lambda: SetSVCCV("migraph2", C=(1.0, 2.0), gamma_factors=(1.0,)).fit(BAGS, Y),
+    "pooling": lambda: InputPooling().fit(BAGS),
+    "standard": lambda: StandardScaler().fit(X),
+    "min-max": lambda: MinMaxScaler().fit(X),
+    "tf-idf": lambda: TfidfTransformer().fit(X),
+    "quantiles": lambda: QuantileTransformer(n_quantiles=5).fit(X),
+    "svd": lambda: TruncatedSVD(2).fit(X),
+    "pipeline": lambda: make_pipeline(PerVector(StandardScaler()), SetSVC(scale=None)).fit(BAGS, Y),
+    "rbm": lambda: make_pipeline(InputPooling(), StandardScaler(), ClassSetRBM(2, **SHORT)).fit(BAGS, Y),
+}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    for name, fitted in MODELS.items():
+        save(fitted(), folder / name)
+    return folder
+
+
+def setting(name, value):
+    def change(header, arrays):
+        pairs = header["settings"]["pairs"]
+        assert name in [key for key, _ in pairs]
+        header["settings"]["pairs"] = [[key, value if key == name else old] for key, old in pairs]
+
+    return change
+
+
+def header(**values):
+    return lambda header, arrays: header.update(values)
+
+
+def inside(*names, **values):
+    """Change a description within the description."""
+
+    def change(header, arrays):
+        at = header
+        for name in names:
+            at = at[name]
+        at.update(values)
+
+    return change
+
+
+def array(name, function):
+    def change(header, arrays):
+        arrays[name] = np.array(function(arrays[name]), order="C")
+
+    return change
+
+
+def item(name, value):
+    def change(header, arrays):
+        arrays[name].flat[-1] = value
+
+    return change
+
+
+def without(name):
+    return lambda header, arrays: (arrays.pop(name, None), header.pop(name, None))
+
+
+def as_steps(*steps):
+    return header(steps=[list(step) for step in steps])
+
+
+def chosen(name, value):
+    def change(header, arrays):
+        header["chosen"]["pairs"] = [[key, value if key == name else old] for key, old in header["chosen"]["pairs"]]
+
+    return change
+
+
+HOSTILE = [
+    ("svc", setting("kernel", "rbf"), "kernel must be one of"),
+    ("svc", setting("C", -1.0), "C must be a positive number"),
+    ("svc", setting("spectrum", "flip"), "spectrum must be one of"),
+    ("svc", setting("n_jobs", 0), "n_jobs must be"),
+    ("svc", setting("memory_mib", "much"), "memory_mib must be a positive number"),
+    ("svc", setting("class_weight", {"pairs": [[7, 1.0]]}), "class_weight must name classes"),
+    ("svc", header(kind="SVC"), "must hold one of ClassRBM, .* Got 'SVC'"),
+    ("svc", header(kind="ClassSetRBM"), "does not fit"),
+    ("svc", header(n_features=5, feature_names=None), "scale_low must hold floats of shape"),
+    ("svc", header(n_features=True), "n_features must be an integer between 1 and 2147483647. Got True"),
+    ("svc", header(largest_set=0), "largest_set must be an integer of 1 or more. Got 0"),
+    ("svc", header(feature_names=["a"]), "feature_names must hold 4 strings"),
+    ("svc", header(classes={"dtype": "<i8", "values": [0, 1, 2]}), "coef must hold floats of shape"),
+    ("svc", inside("fitted", gamma=0.0), "gamma must be a positive number"),
+    ("svc", inside("fitted", threshold=-1.0), "threshold must be a positive number"),
+    ("svc", inside("fitted", C=None), "C must be a positive number"),
+    ("svc", without("coef"), "coef"),
+    ("svc", without("calibration_coef"), "calibration_coef"),
+    ("svc", array("coef", np.transpose), "coef must hold floats of shape"),
+    ("svc", item("coef", np.nan), "coef must be finite"),
+    ("svc", item("coef", 1e101), r"coef must hold values of at most 1e\+100 in size. Got 1e\+101"),
+    ("svc", item("calibration_intercept", -1e300), "calibration_intercept must hold values of at most"),
+    ("svc", array("vectors", np.float32), "half_squares|cast"),
+    ("svc", array("vectors", lambda a: (9 * a).astype(int)), "vectors must hold floats of 4 features. Got int64"),
+    ("svc", array("vectors", lambda a: a[:, :3]), "vectors must hold floats of 4 features. Got float64 of 3"),
+    ("svc", array("vectors", lambda a: 2.0 * a), "half_squares must be half the squared lengths"),
+    ("svc", item("vectors", np.inf), "finite"),
+    ("svc", item("half_squares", 1e9), "half_squares must be half the squared lengths"),
+    ("svc", item("weights", -0.5), "weights must be positive and sum to 1"),
+    ("svc", array("weights", np.ones_like), "weights must be positive and sum to 1"),
+    ("svc", item("offsets", 10**6), "offsets"),
+    ("svc", array("offsets", lambda a: a[::-1]), "offsets"),
+    ("svc", array("center", lambda a: a[:2]), "center must hold floats of shape"),
+    ("svc", item("support", -1), "support must hold indices of 0 or more"),
+    ("svc", array("support", np.float64), "support must hold indices of 0 or more. Got float64"),
+    ("svc", item("scale_low", np.nan), "scale_low must be finite"),
+    ("svc", header(scale_floor=0.5), "scale_floor must be 0 or -1"),
+    ("sparse svc", item("indices", 4), "column indices of a sparse matrix must lie between 0 and 3"),
+    ("sparse svc", item("indices", -1), "column indices of a sparse matrix must lie between 0 and 3|negative"),
+    ("sparse svc", item("indptr", 10**6), "index pointer|indptr"),
+    ("sparse svc", array("indptr", lambda a: np.where(np.arange(len(a)) == 3, 10**9, a)), "must not decrease"),
+    ("sparse svc", array("indptr", lambda a: a[:0]), "does not fit"),
+    ("sparse svc", array("data", lambda a: a[:-1]), "does not fit"),
+    ("search", chosen("best_index", -1), "best_index must be the position of one of 8 candidates. Got -1"),
+    ("search", chosen("best_index", 99), "best_index must be the position of one of 8 candidates. Got 99"),
+    ("search", chosen("means", []), "There must be scores of 8 candidates"),
+    ("search", chosen("scores", [[1.0]]), "There must be scores of 8 candidates"),
+    ("search", chosen("scores", 1.0), "does not fit"),
+    ("search", setting("folds", 1), "folds must be an integer of 2 or more"),
+    ("pooling", setting("statistics", {"tuple": ["__class__"]}), "statistics must be some of"),
+    ("pooling", header(n_features=10**18), "n_features must be an integer between"),
+    ("standard", setting("with_mean", "yes"), "with_mean"),
+    ("standard", header(settings={"pairs": [["__class__", 1]]}), "__class__"),
+    ("standard", without("scale_"), "StandardScaler must have scale_. Got none"),
+    ("standard", without("n_samples_seen_"), "StandardScaler must have n_samples_seen_. Got none"),
+    ("standard", item("scale_", 0.0), "scale_ must be positive. Got 0"),
+    ("standard", item("mean_", np.inf), "mean_ must be finite"),
+    (
+        "standard",
+        array("mean_", lambda a: a[:3]),
+        r"mean_ must hold floats of shape \(4,\). Got float64 of shape \(3,\)",
+    ),
+    ("standard", array("mean_", np.int64), r"mean_ must hold floats of shape \(4,\). Got int64"),
+    ("standard", array("n_samples_seen_", lambda a: np.ones(3)), "n_samples_seen_ must hold one number or 4"),
+    ("standard", array("n_samples_seen_", np.negative), "n_samples_seen_ must hold finite numbers of 0 or more"),
+    ("min-max", setting("feature_range", {"tuple": [0]}), "values to unpack"),
+    ("min-max", setting("feature_range", {"tuple": [1, 0]}), "feature_range must hold two increasing numbers"),
+    ("min-max", setting("feature_range", {"tuple": ["a", "b"]}), "feature_range must hold two increasing numbers"),
+    ("tf-idf", setting("norm", "l3"), "norm"),
+    ("tf-idf", array("idf_", lambda a: a[:1]), "idf_ must hold floats of shape"),
+    ("tf-idf", header(n_features=2), "idf_ must hold floats of shape"),
+    ("quantiles", setting("output_distribution", "__builtins__"), "output_distribution"),
+    ("quantiles", array("references_", lambda a: a[:2]), "references_ must hold floats of shape"),
+    ("quantiles", array("quantiles_", lambda a: a[:0]), "quantiles_ must hold floats of shape"),
+    ("svd", array("components_", lambda a: a[0]), r"components_ must hold floats of shape \(1, 4\)"),
+    ("svd", header(strides={"components_": [10**12, 1]}), "Strides must leave few gaps. Got .1000000000000, 1"),
+    ("svd", header(strides={"components_": [0, 1]}), "There must be 2 strides other than 0. Got .0, 1"),
+    ("svd", header(strides={"components_": [1]}), "There must be 2 strides other than 0. Got .1"),
+    ("svd", header(strides={"components_": [1.5, 2]}), "There must be 2 strides other than 0"),
+    ("pipeline", header(parts=[]), "pop from empty list"),
+    ("pipeline", as_steps(("a__b", None)), "names are strings without '__'"),
+    ("pipeline", as_steps((1, None)), "names are strings without '__'"),
+    ("pipeline", as_steps(("a", "drop")), "Pipeline step 'a' must be an estimator. Got an object of class str"),
+    ("pipeline", as_steps(("a", ["part"])), "Pipeline step 'a' must be an estimator"),
+    ("pipeline", header(steps=[]), "A Pipeline must have steps"),
+    ("pipeline", setting("verbose", "loud"), "verbose"),
+    ("pipeline", setting("transform_input", 3), "transform_input"),
+    ("pipeline", inside("parts", 0, kind="os.system"), "os.system"),
+    ("pipeline", inside("parts", 0, kind=["Pipeline"]), "does not fit"),
+    ("pipeline", inside("parts", 0, parts=[]), "does not fit"),
+    ("pipeline", inside("parts", 0, parts=7), "does not fit"),
+    ("pipeline", without("0.0.mean_"), "StandardScaler must have mean_. Got none"),
+    ("rbm", item("2.W", 1e9), r"W must hold values of at most 1e\+08"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "message"), HOSTILE)
+def test_a_hostile_file_is_refused_and_named(files, tmp_path, name, change, message):
+    path = tmp_path / "hostile"
+    write(path, *contents(files / name))
+    load(path)
+    rewrite(path, change)
+    with pytest.raises(ValueError, match=f"{re.escape(str(path))}.*({message})"):
+        load(path)
+
+
+def test_files_nested_deeper_than_allowed_are_refused(files, tmp_path):
+    header, arrays = contents(files / "pooling")
+    for _ in range(11):
+        header = {
+            "format": 2,
+            "kind": "Pipeline",
+            "settings": {"pairs": []},
+            "steps": [["a", "part"]],
+            "parts": [header],
+        }
+    write(tmp_path / "deep", header, arrays)
+    with pytest.raises(ValueError, match=r"deep.*nested at most 10 deep"):
+        load(tmp_path / "deep")
+
+
+# --- random changes ---
+
+ODD = [
+    None, True, 0, 1, -1, 10**18, 10**30, 0.5, 1e308, "", "a", "passthrough", "part", "os.system", [], [[]], {}, [1, 2],
+    {"float": "nan"}, {"float": "x"}, {"tuple": [1, 2]}, {"tuple": 3}, {"pairs": [[[], 1]]}, {"pairs": 1}, *KINDS,
+]  # fmt: skip
+ITEMS = {"f": [np.nan, np.inf, 1e308, -1e308, 0.0, -1.0, 1e-320], "i": [0, -1, 1, 1000, 2**31 - 1, -(2**31)]}
+
+
+def places(value, path=()):
+    """Yield the path to every value within a description."""
+    if path:
+        yield path
+    if isinstance(value, dict | list):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            yield from places(value[key], (*path, key))
+
+
+def change_header(rng, header):
+    *path, last = rng.choice(list(places(header)))
+    at = header
+    for key in path:
+        at = at[key]
+    if rng.random() < 0.25:
+        del at[last]
+    else:
+        at[last] = copy.deepcopy(rng.choice(ODD))
+
+
+def change_arrays(rng, arrays):
+    name = rng.choice(sorted(arrays))
+    array = arrays.pop(name)
+    changed = [
+        array.astype(rng.choice([np.float16, np.float32, np.int32, np.int64, np.uint8])),
+        array.reshape(-1), array[..., np.newaxis], array.ravel()[:-1], np.concatenate([array.ravel()] * 2), array.T,
+    ]  # fmt: skip
+    choice = rng.randrange(10)
+    if choice < len(changed):
+        arrays[name] = np.array(changed[choice], order="C")
+    elif choice < 9 and array.size:
+        arrays[name] = array.copy()
+        arrays[name].flat[rng.randrange(array.size)] = rng.choice(ITEMS[array.dtype.kind])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_random_changes_are_refused_or_do_no_harm(files, tmp_path, name):
+    rng, path = random.Random(name), tmp_path / "changed"
+    header, arrays = contents(files / name)
+    n_refused = 0
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        # Numbers out of proportion overflow.
+        warnings.simplefilter("ignore")
+        for _ in range(60):
+            changed, changed_arrays = copy.deepcopy(header), dict(arrays)
+            if arrays and rng.random() < 0.5:
+                change_arrays(rng, changed_arrays)
+            else:
+                change_header(rng, changed)
+            write(path, changed, changed_arrays)
+            n_refused += not harmless(path)
+    assert n_refused > 20
+
+
+def harmless(path):
+    """Return whether a file was loaded; it and its predictions may only raise ValueError, at first with its name."""
+    try:
+        model = load(path)
+    except ValueError as error:
+        if str(path) not in str(error):
+            raise
+        return False
+    for method in ("predict", "predict_proba", "transform"):
+        try:
+            if hasattr(model, method):
+                getattr(model, method)(BAGS if hasattr(model, "side_") else X)
+        except ValueError:
+            pass
+    return True
