@@ -64,7 +64,7 @@ def add_toctree(app: Any, docname: str, source: list[str]) -> None:
 
 # --- API ---
 
-PUBLIC = ["bags", "estimators", "explain", "shards"] + [
+PUBLIC = ["bags", "estimators", "explain", "scaling", "shards"] + [
     f"evaluation.{name}" for name in ("peers", "plans", "results", "runner", "splits", "statistics")
 ]
 
