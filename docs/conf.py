@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import types
 from pathlib import Path
 from typing import Any
@@ -37,8 +38,6 @@ toc_object_entries = False
 
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
-# Decisions and benchmarks show code that is not Python.
-suppress_warnings = ["misc.highlighting_failure"]
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
@@ -55,8 +54,10 @@ def guide_pages() -> list[str]:
     return sorted(names, key=lambda name: GUIDE.index(name) if name in GUIDE else len(GUIDE))
 
 
-def add_toctree(app: Any, docname: str, source: list[str]) -> None:
-    """Append the pages of the guide to its first page, whose Markdown is also read without Sphinx."""
+def prepare_markdown(app: Any, docname: str, source: list[str]) -> None:
+    """Fit Markdown that is also read, and tested, without Sphinx to the site."""
+    # Doctest needs a blank line at the end of an example; the site would show it.
+    source[0] = re.sub(r"^(```python\n.*?)\n\n```$", r"\1\n```", source[0], flags=re.DOTALL | re.MULTILINE)
     if docname == "guide":
         entries = "\n".join(f"guide/{name}" for name in guide_pages())
         source[0] += f"\n\n```{{toctree}}\n:hidden:\n\n{entries}\n```\n"
@@ -155,5 +156,5 @@ html_sidebars = {
 
 def setup(app: Any) -> None:
     """Connect what this file adds to Sphinx."""
-    app.connect("source-read", add_toctree)
+    app.connect("source-read", prepare_markdown)
     app.connect("builder-inited", compile_kernels, priority=100)  # before the gallery
