@@ -75,7 +75,6 @@ model = ClassSetRBM(
     n_hidden=80,
     learning_rate=0.05,
     init_scale=0.1,
-    weight_decay=0.0,
     max_epochs=150,
     random_state=0,
 ).fit(train, y_train)

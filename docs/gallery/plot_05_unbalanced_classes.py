@@ -53,9 +53,9 @@ print(f"{y_train.sum()} of {len(y_train)} training sets are positive")
 weights = {"no class weights": None, 'class_weight="balanced"': "balanced"}
 models = {
     name: [
-        ClassSetRBM(
-            class_weight=weight, weight_decay=0.0, max_epochs=100, random_state=seed
-        ).fit(train, y_train)
+        ClassSetRBM(class_weight=weight, max_epochs=100, random_state=seed).fit(
+            train, y_train
+        )
         for seed in range(5)
     ]
     for name, weight in weights.items()

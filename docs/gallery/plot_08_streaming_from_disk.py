@@ -44,7 +44,6 @@ print(
 settings = {
     "n_hidden": 30,
     "learning_rate": 0.01,
-    "weight_decay": 0.0,
     "max_epochs": 10,
     "random_state": 0,
 }

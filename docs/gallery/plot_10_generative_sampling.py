@@ -48,7 +48,6 @@ model = ClassSetRBM(
     pooling="soft",
     objective="generative",
     generative_learning_rate=0.01,
-    weight_decay=0.0,
     init_scale=0.1,
     early_stopping=False,
     max_epochs=100,

@@ -77,8 +77,8 @@ for name, values in zip(("drop", "alone", "at random"), two_digits, strict=True)
     print(f"{name:10} {100 * values.mean():5.1f} % of {len(bags)} sets")
 
 # %%
-# Each bar is the share of sets where the explanation points to a deciding digit, with a
-# 95 % interval; the dotted line is the share expected from picking a vector at random.
+# Each bar is the share of sets where the explanation points to a deciding digit. The
+# dotted line is the share expected from picking a vector at random.
 
 figure, panels = plt.subplots(
     1, 2, figsize=(7.5, 3.6), sharey=True, layout="constrained"
@@ -92,11 +92,8 @@ for axes, title, (*methods, chance) in zip(
     for x, (values, color) in enumerate(
         zip(methods, ("#0072B2", "#D55E00"), strict=True)
     ):
-        share, half = (
-            100 * values.mean(),
-            196 * np.sqrt(values.mean() * (1 - values.mean()) / len(values)),
-        )
-        axes.bar(x, share, yerr=half, capsize=5, color=color, width=0.5)
+        share = 100 * values.mean()
+        axes.bar(x, share, color=color, width=0.5)
         inside = share > 20
         axes.text(
             x,
