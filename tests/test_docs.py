@@ -18,7 +18,12 @@ from setrbm.reproduction import effects, report
 ROOT = Path(__file__).parents[1]
 SOURCE = Path(setrbm.__file__).parent
 MODEL = (ROOT / "docs" / "model.md").read_text(encoding="utf-8")
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+BUILT = {"_build", "generated"}
+PAGES = sorted(
+    path
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    if not BUILT.intersection(path.relative_to(ROOT).parts)
+)
 # Decisions may sketch what is not there.
 GUIDES = [path for path in PAGES if path.parent.name != "decisions"]
 SECTIONS = {"Parameters", "Attributes", "Returns", "Yields", "Raises", "See Also", "Notes", "References", "Examples"}

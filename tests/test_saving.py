@@ -116,7 +116,7 @@ TRANSFORMED = [
 
 
 @pytest.mark.parametrize("kind", ["dense", "float32", "columns", "sparse"])
-@pytest.mark.parametrize("transformer", TRANSFORMED, ids=str)
+@pytest.mark.parametrize("transformer", TRANSFORMED, ids=lambda one: type(one).__name__)
 def test_a_loaded_transformer_is_the_same_in_every_attribute(tmp_path, transformer, kind):
     X = some_sets(kind=kind)[0].X
     transformer = clone(transformer)

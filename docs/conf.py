@@ -1,0 +1,160 @@
+"""Settings of the documentation site, which ``scripts/docs`` builds into ``docs/_build/html``."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import types
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from setrbm import ClassSetRBM, __version__
+
+project = "setrbm"
+author = "The setrbm developers"
+project_copyright = author
+release = version = __version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+    "sphinx-mathjax-offline",  # MathJax from a package: the site works without a network
+]
+exclude_patterns = ["_build", "gallery"]
+templates_path = ["_templates"]
+toc_object_entries = False
+
+# --- Markdown ---
+
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_heading_anchors = 3
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+# The order of the guide. A page that is not named here comes last.
+GUIDE = (
+    "data", "variants", "scaling", "text", "choosing", "explaining", "confidence", "scikit-learn", "saving", "practice",
+    "generative", "baselines", "command-line", "reproducing", "limits",
+)  # fmt: skip
+
+
+def guide_pages() -> list[str]:
+    """Return the names of the pages of the guide, in order."""
+    names = [path.stem for path in sorted((Path(__file__).parent / "guide").glob("*.md"))]
+    return sorted(names, key=lambda name: GUIDE.index(name) if name in GUIDE else len(GUIDE))
+
+
+def prepare_markdown(app: Any, docname: str, source: list[str]) -> None:
+    """Fit Markdown that is also read, and tested, without Sphinx to the site."""
+    # Doctest needs a blank line at the end of an example; the site would show it.
+    source[0] = re.sub(r"^(```python\n.*?)\n\n```$", r"\1\n```", source[0], flags=re.DOTALL | re.MULTILINE)
+    if docname == "guide":
+        entries = "\n".join(f"guide/{name}" for name in guide_pages())
+        source[0] += f"\n\n```{{toctree}}\n:hidden:\n\n{entries}\n```\n"
+
+
+# --- API ---
+
+PUBLIC = ["bags", "estimators", "explain", "scaling", "shards"] + [
+    f"evaluation.{name}" for name in ("peers", "plans", "results", "runner", "splits", "statistics")
+]
+
+
+def own_members(cls: type, kinds: tuple[type, ...]) -> list[str]:
+    """Return the public members of these kinds that a class has from this package, not from scikit-learn."""
+    owners = {name: next(base for base in cls.__mro__ if name in vars(base)) for name in dir(cls) if name[0] != "_"}
+    own = [name for name, owner in owners.items() if owner.__module__.startswith("setrbm")]
+    return [name for name in own if isinstance(inspect.getattr_static(cls, name), kinds)]
+
+
+def public_classes() -> dict[str, type]:
+    """Return every class of the public modules by its name."""
+    modules = [importlib.import_module(f"setrbm.{name}") for name in PUBLIC]
+    members = [getattr(module, name) for module in modules for name in dir(module)]
+    return {cls.__name__: cls for cls in members if inspect.isclass(cls) and cls.__module__.startswith("setrbm")}
+
+
+autosummary_generate = True
+autosummary_context = {
+    "own_methods": {
+        name: own_members(cls, (types.FunctionType, classmethod, staticmethod))
+        for name, cls in public_classes().items()
+    },
+    "own_properties": {name: own_members(cls, (property,)) for name, cls in public_classes().items()},
+}
+# Docstrings say types and shapes; annotations would say them again in the signature.
+autodoc_typehints = "none"
+autodoc_preserve_defaults = True
+python_maximum_signature_line_length = 80
+# The template of classes lists the members.
+numpydoc_show_class_members = False
+add_module_names = False
+
+# --- gallery ---
+
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "generated/gallery",
+    "backreferences_dir": "generated/backreferences",
+    "doc_module": ("setrbm",),
+    "reference_url": {"setrbm": None},
+    "filename_pattern": r"plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "remove_config_comments": True,
+    "download_all_examples": False,
+    "write_computation_times": False,
+    "matplotlib_animations": False,
+    "abort_on_example_error": True,
+}
+
+
+def compile_kernels(app: Any) -> None:
+    """Compile before the first example runs, whose page would show the notice that this takes some seconds."""
+    sets = np.eye(4)[:, np.newaxis]
+    for X in (sets, [csr_array(matrix, dtype=np.float32) for matrix in sets]):
+        ClassSetRBM(early_stopping=False, max_epochs=1, random_state=0).fit(X, [0, 1, 0, 1]).explain(X)
+
+
+# --- look ---
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"setrbm {version}"
+html_static_path = ["_static"]
+html_css_files = ["setrbm.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_theme_options = {
+    "logo": {"text": "setrbm"},
+    "show_prev_next": True,
+    "navbar_align": "left",
+    "header_links_before_dropdown": 7,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    # Without a table of contents the code of the gallery has more room.
+    "secondary_sidebar_items": {
+        **{key: ["page-toc"] for key in ("*", "guide/*", "decisions/*", "generated/api/*")},
+        "generated/gallery/*": [],
+    },
+    "show_toc_level": 2,
+}
+# Pages without further pages below them have no sidebar.
+html_sidebars = {
+    page: []
+    for page in ("index", "getting_started", "model", "reproduction", "performance", "changelog", "contributing")
+}
+
+
+def setup(app: Any) -> None:
+    """Connect what this file adds to Sphinx."""
+    app.connect("source-read", prepare_markdown)
+    app.connect("builder-inited", compile_kernels, priority=100)  # before the gallery
