@@ -26,9 +26,9 @@ from setrbm.training import initial_params
 
 FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "results"
-# A quick run answers "does it work", not "how fast is it": few rounds, kept apart from the results.
+# A quick run shows that it works, not how fast it is: few rounds, kept apart from the results.
 ROUNDS, QUICK_ROUNDS = 7, 3
-# So many sets take long enough to make that they are kept on disk.
+# From this number of sets on, generated data are kept on disk.
 WORTH_KEEPING = 5_000
 
 Seconds = npt.NDArray[np.float64]
@@ -86,8 +86,8 @@ def epoch_seconds(fit: Callable[[int], object], short: int = 1, long: int = 5) -
 def interleave(contenders: dict[str, Contender], rounds: int) -> dict[str, Seconds]:
     """Return the seconds of every contender in every round.
 
-    A contender returns the seconds it took. All run once uncounted; then, round by round, each runs once, and every
-    round begins with another one: what the machine does meanwhile hits all of them.
+    A contender returns the seconds it took. All run once uncounted. Then, round by round, each runs once, and every
+    round begins with another one, so that disturbances by other processes affect all of them.
     """
     names = list(contenders)
     seconds: dict[str, list[float]] = {name: [] for name in names}
@@ -112,7 +112,7 @@ def fitted_params(model: object) -> Params:
 
 
 def way_apart(ours: Params, theirs: Params, start: Params) -> float:
-    """Return how far two trainings ended apart, as a part of the way ours went from the common start."""
+    """Return the distance between two trained models, relative to how far ours moved from the common start."""
 
     def distance(a: Params, b: Params) -> float:
         parts = [(getattr(a, f.name).astype(np.float64) - getattr(b, f.name)).ravel() for f in fields(Params)]
@@ -221,7 +221,7 @@ class Benchmark:
         threads: int = 1,
         sizes: str = "",
     ) -> None:
-        """Note one result: the median of these values, one a round."""
+        """Add one result: the median of these values, one per round."""
         low, value, high = np.quantile(np.atleast_1d(np.asarray(values, dtype=float)), (0.25, 0.5, 0.75))
         date = datetime.now(UTC).date().isoformat()
         row = Row(
@@ -229,7 +229,7 @@ class Benchmark:
             self.quick, date, float("nan"), machine(), versions(), self.commit,
         )  # fmt: skip
         self.rows.append(row)
-        verdict = "" if row.met is None else f"   bar {BARS[bar]}: {'met' if row.met else 'MISSED'}"
+        verdict = "" if row.met is None else f"   target {BARS[bar]}: {'met' if row.met else 'MISSED'}"
         spread = f" ({shown(row.low, '')} to {shown(row.high, '')})" if row.rounds > 1 else ""
         heading = f"{sizes}; threads: {threads}; runs: {row.rounds}".removeprefix("; ")
         if heading != self.heading:
@@ -242,7 +242,7 @@ class Benchmark:
         others = self.watch.others()
         self.rows = [replace(row, others=others) for row in self.rows]
         print(
-            f"  meanwhile other processes kept {others:.1f} of {cores()} cores busy; {self.watch.wall():.0f} s in all"
+            f"  other processes kept {others:.1f} of {cores()} cores busy meanwhile; {self.watch.wall():.0f} s in total"
         )
         write_rows(self.folder / f"{self.name}.csv", self.rows)
         draw_rows(self.folder / f"{self.name}.png", self.rows)

@@ -3,7 +3,7 @@
 Every way to write the maximum over sets was tried with autograd (padding, scatter, segments, a Python loop over split
 tensors); segments were as fast as any. By hand, a second EmbeddingBag over the transposed batch adds up each word's
 gradient, several times faster than adding row by row. Batches are put together beforehand, which a real loader would
-have to do in each epoch: what can favour torch does.
+have to do in each epoch: whatever can favor torch is done.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Batch:
 
 
 def batches_of(bags: Bags, y: npt.NDArray[np.int64], order: npt.NDArray[np.intp], size: int) -> list[Batch]:
-    """Return the sets in this order, so many a batch; values must be ones."""
+    """Return the sets in this order, in batches of this size; values must be ones."""
     if not (bags.X.data == 1.0).all():
         raise ValueError("The words must be binary: torch is spared the weights. Got other values than 1.")
     return [_batch(bags[order[i : i + size]], y[order[i : i + size]]) for i in range(0, len(order), size)]

@@ -1,7 +1,8 @@
-"""How long is one epoch at one set per step, beside the forward product that no epoch can do without?
+"""Time of a training epoch.
 
-The public ``fit`` with its default rates, on one thread and on all; the cost of one epoch is the difference of two
-fits. The floor is scipy's CSR matrix of all vectors times a dense (n_features, n_hidden) matrix, which runs on one.
+One set per step, compared with the forward product alone, which no epoch can avoid: scipy's CSR matrix of all vectors
+times a dense (n_features, n_hidden) matrix, on one thread. The epoch is that of the public ``fit`` with its default
+rates, on one thread and on all, as the difference of two fits.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ VARIANTS = {
     "OR soft": ("or", "soft", "epoch-soft"),
     "OR*": ("or", "hard", ""),
 }
-# The engine is held against the obvious one on so many sets; float32 against float64, as a part of the way gone.
+# The engine is compared with the reference on this many sets; float32 with float64, relative to the distance moved.
 CHECKED_SETS, TOLERANCE = 30, 1e-3
 
 

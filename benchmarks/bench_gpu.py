@@ -1,14 +1,17 @@
-"""How fast is the GPU engine, and how near to what the device can do?
+"""GPU engine.
 
-Many small models: 1,200 ClassSetRBMs (50 folds x 24 settings, 100 hidden units) trained side by side on Elephant and on
-Musk2 (sets of the same shape where the data folder is not there), one set per step, float32; the time of a step is that
-of an epoch, by the engine's own call with everything it copies, divided by its steps. One large model: an epoch over
-mail-like sets in mini-batches of 256, beside the CPU engine on the same machine; and with the sets copied in eight
-pieces, as where they do not fit the device. Fewer models and fewer sets, beside the CPU engine: where does the device
-begin to pay? Ceilings are measured in the same run: a large copy (bytes read and written), a copy that stays in the
-device's cache (its launch counted), and a large matrix product in float32 without tensor cores. A step of the small
-models must read W twice and write it once; a hybrid one reads it three times. Needs a graphics processor; scripts/bench
-leaves it out unless it is named.
+Three questions. How long does a step take when many small models are trained side by side? How does the GPU compare
+with the CPU of the same machine, for fewer models and for one large model? And how close is it to the limits of the
+device?
+
+Many small models: 1,200 ClassSetRBMs (50 folds x 24 settings, 100 hidden units) on Elephant and Musk2 (generated sets
+of the same shape if the data folder is missing), one set per step, float32. The time of a step is that of an epoch of
+the engine, with everything it copies, divided by the number of steps. One large model: an epoch over mail-like sets in
+mini-batches of 256; also with the sets copied in eight pieces, as for data that do not fit on the device.
+
+Limits measured in the same run: a large copy (bytes read and written), a copy that stays in the cache (including its
+launch), and a large matrix product in float32 without tensor cores. A step of the small models reads W twice and writes
+it once; a hybrid step reads it three times. scripts/bench runs this file only if it is named, since it needs a GPU.
 """
 
 from __future__ import annotations
@@ -35,7 +38,9 @@ N_MODELS, N_FOLDS, N_HIDDEN = 1200, 50, 100
 LEARNED = 0.72
 LARGE = (16_808, 160_372, 6)
 BATCH = 256
+IN_TURN = "copied in 8 pieces, one after the other"
 FEWER_MODELS, FEWER_SETS = (10, 25, 50, 100, 200), (500, 2_000)
+TITLES = {"elephant": "Elephant", "musk2": "Musk2"}
 SHAPES = {"elephant": (200, 1391, 230), "musk2": (102, 6598, 166)}
 VARIANTS = {
     "XOR*": Spec("xor", "hard", dtype="float32"),
@@ -47,7 +52,7 @@ VARIANTS = {
 
 
 def sets_of(name: str) -> LabeledSets:
-    """Return a benchmark, scaled, in float32; where it is not here, sets of its shape."""
+    """Return a benchmark, scaled, in float32; if it is missing, generated sets of its shape."""
     try:
         bags, y = load_benchmark(name)
     except FileNotFoundError:
@@ -74,7 +79,7 @@ def models_on(sets: LabeledSets, n_models: int) -> tuple[list[Model], list[np.nd
 
 
 def epochs(engine: object, spec: Spec, sets: LabeledSets, n_models: int, most: int) -> Callable[[], np.ndarray]:
-    """Return what trains all models for one more epoch, at most so many times; the orders are made beforehand."""
+    """Return what trains all models for one more epoch, at most this many times; the orders are made beforehand."""
     models, folds = models_on(sets, n_models)
     stores = [engine.place(LabeledSets(sets.bags, sets.y, sets.weight), spec) for _ in range(N_FOLDS)]
     placed = [stores[m % N_FOLDS] for m in range(n_models)]
@@ -101,7 +106,7 @@ def small_models(bench: Benchmark) -> None:
         sets = sets_of(name)
         n_steps = round(LEARNED * len(sets.y))
         sizes = (
-            f"{name}: {len(sets.y)} sets, {sets.bags.n_vectors:,} vectors, {sets.bags.shape[1]} features; "
+            f"{TITLES[name]}: {len(sets.y)} sets, {sets.bags.n_vectors:,} vectors, {sets.bags.shape[1]} features; "
             f"{N_MODELS:,} models"
         )
         for variant, spec in VARIANTS.items():
@@ -110,21 +115,23 @@ def small_models(bench: Benchmark) -> None:
             run()
             steps = np.array([wall(run) for _ in range(bench.rounds)]) / n_steps
             bar = f"gpu-{name}" if variant == "XOR*" else ""
-            bench.add(f"a step of all models, {name}, {variant}", 1e3 * steps, MILLISECONDS, bar, sizes=sizes)
+            bench.add(
+                f"step of {N_MODELS:,} models, {TITLES[name]}, {variant}", 1e3 * steps, MILLISECONDS, bar, sizes=sizes
+            )
             if variant == "XOR*":
                 in_hand = N_MODELS * 4 * N_HIDDEN * sets.bags.shape[1]
                 bench.add(
-                    f"  {name}: W read twice and written once, per time",
+                    f"memory traffic of W, {TITLES[name]}, XOR*",
                     3e-12 * in_hand / steps,
                     TERABYTES,
                     sizes=sizes,
                 )
                 work = 2 * 2 * N_MODELS * N_HIDDEN * sets.bags.shape[1] * sets.bags.sizes.mean()
-                bench.add(f"  {name}: products with W, per time", 1e-12 * work / steps, TERAFLOPS, sizes=sizes)
+                bench.add(f"products with W, {TITLES[name]}, XOR*", 1e-12 * work / steps, TERAFLOPS, sizes=sizes)
 
 
 def fewer_models(bench: Benchmark) -> None:
-    """From how many models on is the GPU faster than all cores?"""
+    """Compare GPU and CPU for few models."""
     sets = sets_of("elephant")
     for n_models in FEWER_MODELS:
         engines = {
@@ -132,9 +139,12 @@ def fewer_models(bench: Benchmark) -> None:
             for name in ("gpu", "cpu")
         }
         seconds = interleave({name: lambda run=run: wall(run) for name, run in engines.items()}, bench.rounds)
-        sizes = f"elephant: {n_models} models"
+        sizes = f"Elephant: {n_models} models"
         bench.add(
-            f"an epoch of {n_models} models, GPU ÷ CPU", seconds["gpu"] / seconds["cpu"], threads=cores(), sizes=sizes
+            f"epoch of {n_models} models, GPU time ÷ CPU time",
+            seconds["gpu"] / seconds["cpu"],
+            threads=cores(),
+            sizes=sizes,
         )
 
 
@@ -172,14 +182,17 @@ def large_model(bench: Benchmark) -> None:
             bar = "gpu-large" if n_sets == LARGE[0] and variant == "XOR*" else ""
             whole = {"threads": cores(), "sizes": sizes_of(sets)}
             bench.add(
-                f"an epoch of {n_sets:,} sets, GPU ÷ CPU, {variant}", seconds["gpu"] / seconds["cpu"], bar=bar, **whole
+                f"epoch over {n_sets:,} sets, {variant}, GPU time ÷ CPU time",
+                seconds["gpu"] / seconds["cpu"],
+                bar=bar,
+                **whole,
             )
             for name, values in seconds.items():
-                bench.add(f"an epoch of {n_sets:,} sets, {variant}, {name}", values, SECONDS, **whole)
+                bench.add(f"epoch over {n_sets:,} sets, {variant}, {name.upper()}", values, SECONDS, **whole)
 
 
 def in_pieces(bench: Benchmark) -> None:
-    """What does it cost that sets are copied in pieces, and how much of the copying is hidden?"""
+    """Measure the cost of copying sets in pieces, with and without overlap."""
     import torch
 
     from setrbm.engines.gpu.store import HostStore
@@ -187,20 +200,20 @@ def in_pieces(bench: Benchmark) -> None:
     sets = mail_like(LARGE[0])
     waiting = HostStore(sets, torch.float32, "cuda", sets.bags.X.nnz // 8)
     runs = {
-        "on the device": large_epochs("gpu", "hard", sets),
-        "in pieces, one ahead": large_epochs("gpu", "hard", sets, waiting),
-        "in pieces, each in its turn": large_epochs("gpu", "hard", sets, waiting),
+        "all on the device": large_epochs("gpu", "hard", sets),
+        "copied in 8 pieces, one piece ahead": large_epochs("gpu", "hard", sets, waiting),
+        IN_TURN: large_epochs("gpu", "hard", sets, waiting),
     }
 
     def timed(name: str) -> float:
-        with patch("setrbm.engines.gpu.store.one_ahead", iter) if "turn" in name else nullcontext():
+        with patch("setrbm.engines.gpu.store.one_ahead", iter) if name == IN_TURN else nullcontext():
             return wall(runs[name])
 
     losses = [run()[0] for run in runs.values()]
     require_agreement("the losses of sets in pieces", max(losses) / min(losses) - 1, 1e-5)
     seconds = interleave({name: lambda name=name: timed(name) for name in runs}, bench.rounds)
     for name, values in seconds.items():
-        bench.add(f"an epoch of {len(sets.y):,} sets, {name}", values, SECONDS, sizes=sizes_of(sets))
+        bench.add(f"epoch over {len(sets.y):,} sets, {name}", values, SECONDS, sizes=sizes_of(sets))
 
 
 def ceilings(bench: Benchmark) -> None:
@@ -210,13 +223,13 @@ def ceilings(bench: Benchmark) -> None:
 
     device = device_name()
     for what, n_bytes in (
-        ("a copy in memory, read and written", 2**32),
-        ("a copy of 8 MiB, which the cache holds", 2**23),
+        ("limit: copy in device memory", 2**32),
+        ("limit: copy of 8 MiB within the cache", 2**23),
     ):
         bench.add(what, 2e-12 * n_bytes / np.array(copy_seconds(n_bytes, bench.rounds)), TERABYTES, sizes=device)
     n = 8192
     bench.add(
-        f"a product of {n:,} x {n:,} in float32",
+        f"limit: product of {n:,} x {n:,} matrices",
         2e-12 * n**3 / np.array(product_seconds(n, bench.rounds)),
         TERAFLOPS,
         sizes=device,

@@ -1,9 +1,9 @@
-"""How much longer is a hybrid epoch, which learns the inputs as well, than a discriminative one?
+"""Cost of hybrid training.
 
-Contrastive divergence draws every input of every vector anew, zeros included, so it cannot be as cheap as sparse data
-look. The public ``fit`` on one thread; the cost of one epoch is the difference of two fits, so it is that of the second
-epoch. The first is shown beside it: while the weights are still as random as they started, reconstructions have many
-more ones than data, and cost accordingly.
+A hybrid epoch, which also learns the inputs, compared with a discriminative one. Contrastive divergence draws every
+input of every vector, including zeros, so it cannot be as cheap as sparse data suggest. The public ``fit`` on one
+thread; an epoch is the difference of two fits, so it is the second one. The first epoch is shown as well: while the
+weights are random, reconstructions have many more ones than the data, which takes longer.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""By how much does the peak of memory grow in a second ``fit`` of a process, beyond four times the parameters?
+"""Memory used by a fit.
 
-In a process of its own: the data are loaded, and a first fit of a few sets and one hidden unit loads the kernels and
-leaves nothing behind that a later one could use again. Then the peak of resident memory during a second fit, of full
-size and with the default early stopping, is held against what was resident just before; and once more for a third,
-which shows what fits leave behind. Linux can set the peak back in between; elsewhere the growth of the peak of the
-whole process counts.
+The growth of peak memory in a second ``fit`` of a process, beyond four times the parameters. In a process of its own,
+the data are loaded, and a first fit of a few sets with one hidden unit loads the kernels. Then the peak of resident
+memory during a second fit, of full size and with the default early stopping, is compared with the resident memory just
+before it; and the same for a third fit, to detect leaks. On Linux the peak is reset in between; elsewhere the growth of
+the peak of the whole process is used.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     for name in ("second", "third"):
         growth = [run[name] for run in runs]
         bench.add(f"{name} fit, growth beyond 4 x the parameters", growth, MIB, "memory", sizes=sizes)
-    bench.add("the data themselves", _size_of(bags), MIB, sizes=sizes)
+    bench.add("size of the data", _size_of(bags), MIB, sizes=sizes)
     bench.finish()
 
 

@@ -1,13 +1,13 @@
-"""How many sets per second does a user get from us, and from what else he could take?
+"""Throughput compared with alternatives.
 
-Against torch on the CPU with the same model (XOR*, sparse sets): one epoch from the same start in the same order must
-give the same parameters. ClassRBM against learnergy's discriminative RBM, the same model for single dense vectors.
-Other models, for a sense of scale: scikit-learn's SGDClassifier and MLPClassifier on the sum of each set, torchmil's
-gated-attention network on dense sets (Musk1). XOR* runs on all cores, torch's on as many as serve it best; the others
-on one.
-
-Longer than the other files: its contenders share the data, the checks and the run that compares them.
+The same model: PyTorch on the CPU (XOR*, sparse sets), with autograd and with a gradient written by hand, and
+learnergy's discriminative RBM (ClassRBM, single dense vectors). Both must arrive at our parameters before anything is
+timed. Other models, for a sense of scale: scikit-learn's SGDClassifier and MLPClassifier on the sum of each set, and
+torchmil's gated attention network on dense sets (Musk1). XOR* uses all cores, PyTorch the number of threads that is
+fastest for it, the others one core.
 """
+
+# Longer than the other files: its contenders share the data, the checks and the run that compares them.
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from _bars import SETS_A_SECOND
+from _bars import SETS_PER_SECOND
 from _harness import (
     Benchmark,
     Contender,
@@ -41,19 +41,20 @@ from setrbm.datasets import load_musk1
 from setrbm.energy import Params
 
 N_SETS, QUICK_SETS = 14_593, 1_000
-# So many of the sets are enough to time the slower contenders: steps do not get cheaper with more of them.
+# The number of sets to time the slower contenders on: steps do not get cheaper with more of them.
 PEER_SETS, QUICK_PEER_SETS = 1_920, 256
 N_VECTORS, QUICK_VECTORS = 640, 64
 N_HIDDEN = 100
 RATE = 0.05
 BATCH = 64
 EPOCHS, QUICK_EPOCHS = (1, 5), (1, 9)
-# Small data need many epochs for a difference that the clock can tell.
+# On small data a difference of two fits takes many epochs to be measurable.
 SMALL_EPOCHS, QUICK_SMALL_EPOCHS = (1, 101), (1, 21)
-# Float32 on both sides; as a part of the way gone from the start. A maximum that two vectors share up to rounding may
-# fall to either.
+# Relative to the distance from the start, in float32. Where two vectors share a maximum up to rounding, either may be
+# taken.
 TOLERANCE = 1e-3
 CHECKED_SETS = 128
+HAND_WRITTEN = "hand-written gradient"
 
 try:
     import torch
@@ -73,7 +74,7 @@ def ours(batch_size: int, max_epochs: int, threads: int = 1) -> ClassSetRBM:
 
 
 def check_torch(bags: Bags, y: np.ndarray) -> None:
-    """One epoch of torch, with autograd and by hand, must give our parameters."""
+    """One epoch of torch, with autograd and with a hand-written gradient, must give our parameters."""
     from _torch_models import XorStar, autograd_epoch, batches_of, by_hand_epoch
 
     few, labels = bags[:CHECKED_SETS], y[:CHECKED_SETS]
@@ -81,15 +82,15 @@ def check_torch(bags: Bags, y: np.ndarray) -> None:
         model = ours(size, 1).fit(few, labels)
         start = start_params(model, bags.shape[1], len(model.classes_))
         order = draws.order(model.seed_, 0, np.arange(len(few)))
-        for name, epoch in (("autograd", autograd_epoch), ("gradients by hand", by_hand_epoch)):
+        for name, epoch in (("autograd", autograd_epoch), ("a hand-written gradient", by_hand_epoch)):
             theirs = XorStar(start)
             epoch(theirs, batches_of(few, labels, order, size), RATE)
             apart = way_apart(fitted_params(model), theirs.params(), start)
-            require_agreement(f"an epoch of ours and of torch with {name}, {sets_a_step(size)}", apart, TOLERANCE)
+            require_agreement(f"an epoch of ours and of torch with {name}, {sets_per_step(size)}", apart, TOLERANCE)
 
 
 def torch_contenders(bags: Bags, y: np.ndarray, threads_to_try: Sequence[int]) -> dict[str, tuple[Contender, int]]:
-    """Return torch's epochs over these sets, each with the number of threads that serves it best."""
+    """Return torch's epochs over these sets, each with the number of threads that is fastest for it."""
     from _torch_models import XorStar, autograd_epoch, batches_of, by_hand_epoch
 
     model = ours(1, 1).fit(bags[:CHECKED_SETS], y[:CHECKED_SETS])
@@ -98,21 +99,25 @@ def torch_contenders(bags: Bags, y: np.ndarray, threads_to_try: Sequence[int]) -
     found = {}
     for size in (1, BATCH):
         batches = batches_of(bags, y, order, size)
-        for name, epoch in (("autograd", autograd_epoch), ("by hand", by_hand_epoch)):
+        for name, epoch in (("autograd", autograd_epoch), (HAND_WRITTEN, by_hand_epoch)):
             theirs = XorStar(start)
             some = batches[: max(2, 32 // size)]
             threads = fastest(threads_to_try, lambda e=epoch, t=theirs, b=some: e(t, b, RATE))
             job = on_threads(threads, lambda e=epoch, t=theirs, b=batches: e(t, b, RATE))
-            found[f"torch {name}, {sets_a_step(size)}"] = job, threads
+            found[f"PyTorch {name}, {sets_per_step(size)}"] = job, threads
     return found
 
 
-def sets_a_step(size: int) -> str:
+def sets_per_step(size: int) -> str:
     return "1 set per step" if size == 1 else f"{size} sets per step"
 
 
+def vectors_per_step(size: int) -> str:
+    return sets_per_step(size).replace("set", "vector")
+
+
 def on_threads(threads: int, job: Callable[[], object]) -> Contender:
-    """Return a contender that gives torch so many threads and times the job."""
+    """Return a contender that times a job with this number of torch threads."""
 
     def run() -> float:
         torch.set_num_threads(threads)
@@ -136,7 +141,7 @@ def add_torch(bench: Benchmark, bags: Bags, y: np.ndarray) -> None:
     contenders: dict[str, Contender] = {}
     n_sets, threads = {}, {}
     for size in (1, BATCH):
-        name = f"setrbm XOR*, {sets_a_step(size)}"
+        name = f"setrbm XOR*, {sets_per_step(size)}"
         contenders[name] = lambda s=size: epoch_seconds(lambda n: ours(s, n, cores()).fit(bags, y), *epochs)
         n_sets[name], threads[name] = len(bags), cores()
     peers = summed_contenders(bags[:few], y[:few])
@@ -153,20 +158,20 @@ def add_torch(bench: Benchmark, bags: Bags, y: np.ndarray) -> None:
     if torch is not None:
         add_ratios(bench, speed, shape)
     for name, values in speed.items():
-        bench.add(name, values, SETS_A_SECOND, threads=threads[name], sizes=f"{n_sets[name]:,} sets; {shape}")
+        bench.add(name, values, SETS_PER_SECOND, threads=threads[name], sizes=f"{n_sets[name]:,} sets; {shape}")
 
 
 def add_ratios(bench: Benchmark, speed: dict[str, Seconds], shape: str) -> None:
-    one, many = f"setrbm XOR*, {sets_a_step(1)}", f"setrbm XOR*, {sets_a_step(BATCH)}"
+    one, many = f"setrbm XOR*, {sets_per_step(1)}", f"setrbm XOR*, {sets_per_step(BATCH)}"
     for mine, name, size, bar in (
         (one, "autograd", 1, "torch-1"),
         (one, "autograd", BATCH, "torch-64"),
-        (one, "by hand", 1, ""),
-        (one, "by hand", BATCH, ""),
+        (one, HAND_WRITTEN, 1, ""),
+        (one, HAND_WRITTEN, BATCH, ""),
         (many, "autograd", BATCH, ""),
-        (many, "by hand", BATCH, ""),
+        (many, HAND_WRITTEN, BATCH, ""),
     ):
-        theirs = f"torch {name}, {sets_a_step(size)}"
+        theirs = f"PyTorch {name}, {sets_per_step(size)}"
         bench.add(f"{mine} ÷ {theirs}", speed[mine] / speed[theirs], bar=bar, threads=cores(), sizes=shape)
 
 
@@ -188,7 +193,7 @@ def summed_contenders(bags: Bags, y: np.ndarray) -> dict[str, tuple[Contender, i
 
     return {
         "sklearn SGDClassifier on summed sets": (lambda: one_pass(linear), 1),
-        f"sklearn MLPClassifier on summed sets, {sets_a_step(BATCH)}": (lambda: one_pass(network), 1),
+        f"sklearn MLPClassifier on summed sets, {sets_per_step(BATCH)}": (lambda: one_pass(network), 1),
     }
 
 
@@ -241,10 +246,10 @@ def add_learnergy(bench: Benchmark) -> None:
     contenders: dict[str, Contender] = {}
     for size in (1, BATCH):
         theirs = learnergy_model(start_params(our_class_rbm(size, 1).fit(X, y), X.shape[1], len(np.unique(y))))
-        contenders[f"setrbm ClassRBM, {size} a step"] = lambda s=size: (
+        contenders[f"setrbm ClassRBM, {vectors_per_step(size)}"] = lambda s=size: (
             epoch_seconds(lambda n: our_class_rbm(s, n).fit(X, y), *epochs) / len(X)
         )
-        contenders[f"learnergy DiscriminativeRBM, {size} a step"] = lambda t=theirs, s=size: (
+        contenders[f"learnergy DiscriminativeRBM, {vectors_per_step(size)}"] = lambda t=theirs, s=size: (
             on_threads(1, lambda: t.fit(dataset_of(X[:few], y[:few]), batch_size=s, epochs=1))() / few
         )
     add_pairs(
@@ -253,13 +258,13 @@ def add_learnergy(bench: Benchmark) -> None:
 
 
 def add_pairs(bench: Benchmark, contenders: dict[str, Contender], sizes: str) -> None:
-    """Time contenders that come in pairs, ours first, by their seconds a set; note ratios and speeds."""
+    """Time contenders that come in pairs, ours first, by their seconds per set; add ratios and speeds."""
     seconds = interleave(contenders, bench.rounds)
     names = list(seconds)
     for mine, theirs in zip(names[::2], names[1::2], strict=True):
         bench.add(f"{mine} ÷ {theirs}", seconds[theirs] / seconds[mine], sizes=sizes)
     for name, values in seconds.items():
-        bench.add(name, 1.0 / values, SETS_A_SECOND, sizes=sizes)
+        bench.add(name, 1.0 / values, SETS_PER_SECOND, sizes=sizes)
 
 
 # --- torchmil, another model for dense sets ---
@@ -290,7 +295,7 @@ def torchmil_epoch(bags: Bags, y: np.ndarray) -> Callable[[], object]:
 
 
 def check_torchmil(epoch: Callable[[], float]) -> None:
-    """Another model has nothing to agree in; but it must learn."""
+    """Check that a different model learns, since its parameters cannot be compared."""
     losses = [epoch() for _ in range(8)]
     require_agreement("torchmil's loss after and before some epochs (their ratio)", losses[-1] / losses[0], 0.97)
 

@@ -1,6 +1,7 @@
-"""How long is ``predict_proba``, beside the forward product that no prediction can do without?
+"""Time of a prediction.
 
-On one thread, like the product (scipy's CSR times dense); and on all cores, for what a user sees.
+``predict_proba`` on one thread, compared with the forward product alone (scipy's CSR times dense, one thread), which no
+prediction can avoid; also on all cores.
 """
 
 from __future__ import annotations

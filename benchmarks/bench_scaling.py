@@ -1,8 +1,8 @@
-"""Does ten times the sets take ten times as long?
+"""Scaling with the number of sets.
 
-One epoch of XOR* by the public ``fit`` on one thread, as a difference of two fits, over some sets and over ten times as
-many. Twice: up to the size of the paper's mail data, where the smaller data fit the processor's cache, and from there
-to ten times it, made by repeating the sets (each copy lies in memory of its own).
+Does an epoch over ten times the sets take ten times as long? One epoch of XOR* by the public ``fit`` on one thread, as
+a difference of two fits. Two comparisons: up to the size of the paper's mail data, where the smaller data fit into the
+processor's cache; and from there to ten times as many sets, which are copies at different places in memory.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from setrbm import Bags, ClassSetRBM
 N_SETS, QUICK_SETS = 14_593, 500
 N_HIDDEN = 100
 TIMES = 10
-# Each difference of two fits is at least so many visits of sets long, whatever the number of sets.
+# Each difference of two fits covers at least this many visits of sets, whatever the number of sets.
 VISITS, QUICK_VISITS = 60_000, 15_000
 
 
 def repeated(bags: Bags, y: np.ndarray, times: int) -> tuple[Bags, np.ndarray]:
-    """Return the sets so many times over."""
+    """Return the sets, repeated."""
     X = sparse.csr_array(sparse.vstack([bags.X] * times, format="csr"))
     starts = np.concatenate([bags.offsets[:-1] + k * bags.n_vectors for k in range(times)])
     return Bags(X, np.append(starts, times * bags.n_vectors)), np.tile(y, times)

@@ -1,8 +1,8 @@
-"""How long until a user has something: the import, the first fit ever, the first fit of every later day?
+"""Import and first fit.
 
-Each in a new process. The import is held against ``import sklearn.base``, the time of the statement alone. A first fit
-ever has an empty cache of compiled kernels and its time counts everything that ``fit`` does, loading numba included. A
-later one finds the cache filled, and counts what is beyond imports.
+Each in a new process. The import is compared with ``import sklearn.base``. The first fit in a new environment has to
+compile the kernels; its time includes everything that ``fit`` does, such as loading numba. In later processes the
+compiled kernels are cached; imports are not counted.
 """
 
 from __future__ import annotations
@@ -72,18 +72,18 @@ def main(argv: Sequence[str] | None = None) -> None:
     bench.add(
         f"{STATEMENTS['setrbm']} ÷ {STATEMENTS['sklearn']}", seconds["setrbm"] / seconds["sklearn"], RATIO, "import"
     )
-    bench.add("modules of numba loaded by the import", loaded, COUNT, "import-numba")
+    bench.add("numba modules loaded by the import", loaded, COUNT, "import-numba")
     for name, values in seconds.items():
         bench.add(STATEMENTS[name], values, SECONDS)
     n_rounds = QUICK_ROUNDS_FIRST if bench.quick else ROUNDS_FIRST
     first, later = np.transpose([fits("discriminative") for _ in range(n_rounds)])
     sizes = "Musk1, 2 epochs, float64"
-    bench.add("first fit ever, discriminative", first, SECONDS, "first-fit", sizes=sizes)
-    bench.add("first fit of a later process, discriminative", later, SECONDS, "later-fit", sizes=sizes)
+    bench.add("first fit in a new environment, discriminative", first, SECONDS, "first-fit", sizes=sizes)
+    bench.add("first fit in a later process, discriminative", later, SECONDS, "later-fit", sizes=sizes)
     if not bench.quick:
         first, later = fits("hybrid")
-        bench.add("first fit ever, hybrid", first, SECONDS, "first-fit", sizes=sizes)
-        bench.add("first fit of a later process, hybrid", later, SECONDS, "later-fit", sizes=sizes)
+        bench.add("first fit in a new environment, hybrid", first, SECONDS, "first-fit", sizes=sizes)
+        bench.add("first fit in a later process, hybrid", later, SECONDS, "later-fit", sizes=sizes)
     bench.finish()
 
 

@@ -1,9 +1,9 @@
-"""Is an epoch over shards on disk, in a warm page cache, as fast as the same sets in memory?
+"""Training from disk.
 
-One epoch of XOR* by the public ``fit``, as a difference of two fits, over a million mail-like sets: as ``Shards``,
-mapped file by file, and as one ``Bags``. Every shard has a seed of its own, so no set is there twice. Needs about 5 GB
-of disk and 10 GB of memory, and some minutes to make the data the first time; scripts/bench leaves it out unless it is
-named.
+Is an epoch over shards on disk, in a warm page cache, as fast as over the same sets in memory? One epoch of XOR* by the
+public ``fit``, as a difference of two fits, over a million mail-like sets: as ``Shards``, mapped file by file, and as
+one ``Bags``. All sets are different. Needs about 5 GB of disk, 10 GB of memory, and some minutes to generate the data
+the first time; scripts/bench runs this file only if it is named.
 """
 
 from __future__ import annotations

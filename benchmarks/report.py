@@ -1,6 +1,7 @@
 """Write the page of results from the CSV files: ``python benchmarks/report.py [--quick]``.
 
-Every bar is listed, met or not, and those without a result as not measured. Nothing on the page is written by hand.
+The page begins with takeaways and a picture. Every target is listed as met, missed or not measured. All figures come
+from the CSV files.
 """
 
 from __future__ import annotations
@@ -9,15 +10,18 @@ import argparse
 import ast
 import math
 import os
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from _bars import BARS
 from _harness import FOLDER, RESULTS, Row, read_rows, shown
-from _picture import draw_bars
+from _picture import by_importance, draw_bars, draw_throughput
 
 PAGE = FOLDER.parent / "docs" / "performance.md"
-SUMMARY = "all_bars"
+SUMMARY, THROUGHPUT = "all_bars", "throughput"
+RowsByName = dict[str, Row]
 
 
 def all_rows(folder: Path) -> dict[str, list[Row]]:
@@ -33,13 +37,14 @@ def rows_with_bars(results: dict[str, list[Row]]) -> list[Row]:
     return [row for key in BARS for rows in results.values() for row in rows if row.bar == key]
 
 
-def question_of(benchmark: str) -> list[str]:
-    """Return the paragraphs of the docstring of a benchmark's file, the question first."""
+def described(benchmark: str) -> tuple[str, list[str]]:
+    """Return the title and the paragraphs of the docstring of a benchmark's file."""
     file = FOLDER / f"bench_{benchmark}.py"
     text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) if file.exists() else None
     if text is None:
-        return [benchmark]
-    return [" ".join(part.split()).replace("``", "`") for part in text.split("\n\n")]
+        return benchmark.capitalize(), []
+    title, *paragraphs = [" ".join(part.split()).replace("``", "`") for part in text.split("\n\n")]
+    return title.rstrip("."), paragraphs
 
 
 def cell(text: str) -> str:
@@ -52,22 +57,25 @@ def measured(row: Row) -> str:
 
 
 def bar_table(results: dict[str, list[Row]]) -> list[str]:
-    """Return the table of all bars, one line for each row that answers one."""
-    lines = ["| what | bar | measured | | threads | command | date | commit |", "|---|---|---|---|---|---|---|---|"]
+    """Return the table of all targets, with a line for each row that has one."""
+    lines = ["| what | target | measured | | threads | details |", "|---|---|---|---|---|---|"]
     for key, bar in BARS.items():
-        command = f"`python benchmarks/bench_{bar.benchmark}.py`"
+        title, _ = described(bar.benchmark)
+        details = f"[{title}](#{anchor(title)})" if bar.benchmark in results else f"`bench_{bar.benchmark}.py`"
         rows = [row for row in rows_with_bars(results) if row.bar == key]
         if not rows:
-            lines.append(f"| {cell(bar.what)} | {bar} | | not measured | | {command} | | |")
+            lines.append(f"| {cell(bar.what)} | {bar} | | not measured | | {details} |")
         for row in rows:
             what = cell(row.what if len(rows) > 1 else bar.what)
             verdict = "met" if row.met else "**missed**"
             kind = " (quick)" if row.quick else ""
-            lines.append(
-                f"| {what} | {bar} | {measured(row)} | {verdict}{kind} | {row.threads} | {command} | {row.date} | "
-                f"{row.commit} |"
-            )
+            lines.append(f"| {what} | {bar} | {measured(row)} | {verdict}{kind} | {row.threads} | {details} |")
     return lines
+
+
+def anchor(title: str) -> str:
+    """Return the anchor of a heading, as repository browsers make it."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
 def ran_on(row: Row) -> str:
@@ -75,34 +83,68 @@ def ran_on(row: Row) -> str:
 
 
 def section(benchmark: str, rows: Sequence[Row], picture: str | None, usual: str) -> list[str]:
-    """Return the part of the page about one benchmark: its question, all its rows, its picture."""
-    question, *explanation = question_of(benchmark)
+    """Return the part of the page about one benchmark: what is measured, all its rows, its picture."""
+    title, paragraphs = described(benchmark)
     first, sizes = rows[0], {row.sizes for row in rows}
-    lines = [f"## {benchmark.capitalize()}", "", f"*{question}*", "", *map(cell, explanation), ""]
+    lines = [f"## {title}", ""]
+    for paragraph in paragraphs:
+        lines += [cell(paragraph), ""]
+    many = len(sizes) > 1
+    lines += [f"| | measured | runs | threads |{' sizes |' * many}", "|---|---|---|---|" + "---|" * many]
+    for row in by_importance(rows):
+        size = f" {cell(row.sizes)} |" * many
+        verdict = "" if row.met is None else f"; target {BARS[row.bar]}{'' if row.met else ', **missed**'}"
+        lines += [f"| {cell(row.what)} | {measured(row)}{verdict} | {row.rounds} | {row.threads} |{size}"]
+    lines += ["", *([] if picture is None else [f"![{title}]({picture})", ""])]
     others = "" if math.isnan(first.others) else f"; other processes kept {first.others:.1f} cores busy"
     lines += [f"`python benchmarks/bench_{benchmark}.py`, {first.date}, commit {first.commit}{others}."]
-    if ran_on(first) != usual:
-        lines += [ran_on(first)]
-    if len(sizes) == 1:
-        lines += [f"Sizes: {cell(first.sizes)}."]
-    many = len(sizes) > 1
-    lines += ["", f"| | measured | runs | threads |{' sizes |' * many}", "|---|---|---|---|" + "---|" * many]
-    for row in rows:
-        size = f" {cell(row.sizes)} |" * many
-        lines += [f"| {cell(row.what)} | {measured(row)} | {row.rounds} | {row.threads} |{size}"]
-    return lines + ([""] if picture is None else ["", f"![{question}]({picture})", ""])
+    lines += [ran_on(first)] * (ran_on(first) != usual) + [f"Sizes: {cell(first.sizes)}."] * (not many)
+    return [*lines, ""]
 
 
-HEAD = """# Performance
-
-Generated by `scripts/bench` from the CSV files of the last runs; not written by hand.
-
-{met} of {n} measured values keep their bar. Values are medians of the rounds, with quartiles in parentheses; ratios are
-taken round by round between contenders that ran by turns. Each benchmark notes how many cores other processes kept busy
-meanwhile: where that is not near 0, they had a share in the figures. *Commit* is the code that was measured; "recorded
-in" marks results from before it was written down, and names the commit that added them.
-"""
+TARGETS = """Values are medians of several rounds, with
+quartiles in parentheses. Ratios compare contenders that took turns in the same run."""
+NOTES = """Each benchmark notes how many cores other processes kept busy; if that is not near 0, they influenced the
+figures. *Commit* is the code that was measured; "recorded in" marks older results and names the commit that added them.
+`scripts/bench` runs the benchmarks and generates this page."""
 QUICK = "**Quick runs are among these: small sizes, few rounds. They show that it works, not how fast it is.**"
+
+
+def takeaways(results: dict[str, list[Row]]) -> list[str]:
+    """Return the paragraph at the top of the page, about the rows that were measured."""
+    by_name = {row.what: row for rows in results.values() for row in rows}
+    sentences = []
+    for sentence in (about_torch, about_torchmil, about_gpu):
+        with suppress(KeyError):
+            sentences.append(sentence(by_name))
+    return ["", " ".join(sentences)] if sentences else []
+
+
+def about_torch(rows: RowsByName) -> str:
+    ours, alike = rows["setrbm XOR*, 1 set per step"], rows["PyTorch autograd, 1 set per step"]
+    batches = rows["PyTorch autograd, 64 sets per step"]
+    return (
+        f"On {ours.threads} CPU cores setrbm trains on {ours.value:,.0f} sparse sets per second; the same model in "
+        f"PyTorch with autograd trains on {alike.value:,.0f}, or {batches.value:,.0f} in mini-batches of 64."
+    )
+
+
+def about_torchmil(rows: RowsByName) -> str:
+    ours = rows["setrbm XOR* on Musk1, 1 set per step"].value
+    theirs = rows["torchmil ABMIL (gated) on Musk1, 1 set per step"].value
+    return (
+        f"On Musk1, on one core, it trains on {ours:,.0f} sets per second; torchmil's gated attention network trains "
+        f"on {theirs:,.0f}."
+    )
+
+
+def about_gpu(rows: RowsByName) -> str:
+    large = rows["epoch over 16,808 sets, XOR*, GPU time ÷ CPU time"]
+    many, device = rows["epoch of 200 models, GPU time ÷ CPU time"], rows["limit: copy in device memory"].sizes
+    return (
+        f"Compared with {large.threads} CPU cores, one {device} is {1 / large.value:.0f} times faster for one large "
+        f"sparse model and {1 / many.value:.0f} times faster for 200 small models side by side."
+    )
 
 
 def page(results: dict[str, list[Row]], folder: Path, target: Path) -> str:
@@ -114,12 +156,16 @@ def page(results: dict[str, list[Row]], folder: Path, target: Path) -> str:
 
     with_bars = rows_with_bars(results)
     usual = ran_on(next(iter(results.values()))[0])
-    lines = HEAD.format(met=sum(bool(row.met) for row in with_bars), n=len(with_bars)).splitlines()
-    if any(row.quick for row in with_bars):
-        lines += ["", QUICK]
-    lines += ["", f"Machine: {usual}", "", *bar_table(results), ""]
+    lines = ["# Performance", *takeaways(results), ""]
+    if throughput := link(THROUGHPUT):
+        lines += [f"![Training throughput of setrbm and of alternatives]({throughput})", ""]
+    met = sum(bool(row.met) for row in with_bars)
+    lines += ["## Targets", "", f"{met} of {len(with_bars)} measured values meet their target. {TARGETS}"]
+    lines += ["", QUICK] if any(row.quick for row in with_bars) else []
+    lines += ["", *bar_table(results), ""]
     if summary := link(SUMMARY):
-        lines += [f"![Every bar: the part of the allowance used]({summary})", ""]
+        lines += [f"![Every measured value relative to its target]({summary})", ""]
+    lines += [*NOTES.splitlines(), "", f"Machine: {usual}", ""]
     for name, rows in results.items():
         lines += section(name, rows, link(name), usual)
     return "\n".join(lines).rstrip() + "\n"
@@ -137,6 +183,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if not results:
         raise SystemExit(f"There must be results in {os.path.relpath(folder)}. Got none. Run scripts/bench first.")
     draw_bars(folder / f"{SUMMARY}.png", rows_with_bars(results))
+    draw_throughput(folder / f"{THROUGHPUT}.png", results.get("peers", []))
     target.write_text(page(results, folder, target), encoding="utf-8")
     print(f"{os.path.relpath(target)}: {len(results)} benchmarks")
 

@@ -1,7 +1,7 @@
 """Draw the pictures of the documentation: ``python docs/make_pictures.py [name ...]``, into ``docs/images/``.
 
-Names: model, explain, pools, variants, choosing, samples; without any, all of them, in about five minutes.
-The figures quoted in the text are what this prints.
+Names: model, explain, pools, variants, choosing; without any, all of them, in about five minutes. The figures quoted in
+the text are those that this prints.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
-from sklearn.datasets import load_digits
 
 from setrbm import Bags, ClassSetRBM, ClassSetRBMCV
-from setrbm.datasets import load_musk1
+from setrbm.datasets import load_musk1, make_digit_sets
 from setrbm.pooling import set_pool
 
 IMAGES = Path(__file__).parent / "images"
@@ -57,28 +56,6 @@ def new_figure(width, height, **kwargs):
 # --- data ------------------------------------------------------------------------------------------
 
 
-def digit_sets(n_sets, part, seed):
-    """Return sets of 3 to 7 handwritten digits: "two" and "seven" if one of them is that digit, else "neither".
-
-    The other digits are 0, 1, 4, 5, 6 and 9. Training and test sets share no image.
-    """
-    images, digits = load_digits(return_X_y=True)
-    rng = np.random.default_rng(seed)
-    rows = np.arange(len(images))
-    rows = rows[rows % 2 == (part == "test")]
-    others = rows[np.isin(digits[rows], [0, 1, 4, 5, 6, 9])]
-    sets, y = [], []
-    for k in range(n_sets):
-        chosen = rng.choice(others, rng.integers(3, 8), replace=False)
-        label = ("neither", "two", "seven")[k % 3]
-        if label != "neither":
-            digit = {"two": 2, "seven": 7}[label]
-            chosen[rng.integers(len(chosen))] = rng.choice(rows[digits[rows] == digit])
-        sets.append(images[chosen])
-        y.append(label)
-    return Bags.from_list(sets), np.array(y)
-
-
 CLUE_A, CLUE_B = slice(0, 3), slice(3, 6)
 
 
@@ -91,7 +68,7 @@ def background(rng, size):
 
 
 def one_decides(rng, positive):
-    """Clue A stands in one vector, or in none."""
+    """Clue A is in one vector (positive), or in none."""
     X = background(rng, rng.integers(6, 13))
     if positive:
         X[0, CLUE_A] = 1.0
@@ -99,7 +76,7 @@ def one_decides(rng, positive):
 
 
 def two_clues(rng, positive):
-    """Clues A and B stand in two vectors; or two vectors hold the same clue."""
+    """Clues A and B are in two vectors (positive); or two vectors have the same clue."""
     X = background(rng, rng.integers(6, 13))
     first, second = (CLUE_A, CLUE_B) if positive else [(CLUE_A, CLUE_A), (CLUE_B, CLUE_B)][rng.integers(2)]
     X[0, first] = X[1, second] = 1.0
@@ -107,7 +84,7 @@ def two_clues(rng, positive):
 
 
 def how_many(rng, positive):
-    """Clue A stands in 4 to 6 vectors, or in 1 or 2."""
+    """Clue A is in 4 to 6 vectors (positive), or in 1 or 2."""
     X = background(rng, rng.integers(6, 13))
     X[: rng.integers(4, 7) if positive else rng.integers(1, 3), CLUE_A] = 1.0
     return X
@@ -120,7 +97,7 @@ def draw_sets(task, n_sets, rng):
 
 
 def repeated(bags, times):
-    """Return the sets with every vector standing in them so many times."""
+    """Return the sets with every vector repeated."""
     return Bags(np.repeat(bags.X, times, axis=0), bags.offsets * times)
 
 
@@ -161,53 +138,68 @@ def draw_model():
         unit(7.15, y, j != 2)
     arrow((7.5, 1.9), (8.75, 1.9), "$U$, $d$")
     box(9.6, 1.9, 1, "class\n$p(y\\mid X)$")
-    for x, text in ((0.9, "the set"), (4.45, "one hidden layer a vector"), (7.15, "pooled units"), (9.6, "posterior")):
+    for x, text in (
+        (0.9, "the set"),
+        (4.45, "one hidden layer per vector"),
+        (7.15, "pooled units"),
+        (9.6, "posterior"),
+    ):
         axes.text(x, 4.5, text, ha="center", weight="bold")
-    axes.text(4.45, -0.35, "dotted: copies of one unit, at most one on (xor)", ha="center", color=BLUE, fontsize=9)
+    axes.text(
+        4.45, -0.35, "dotted: copies of one unit; with xor, at most one is on", ha="center", color=BLUE, fontsize=9
+    )
     save(figure, "model")
 
 
 def draw_explanation():
     """Draw one set of digits with the evidence of each vector and of each pixel."""
-    train, y_train = digit_sets(450, "train", seed=0)
-    test, y_test = digit_sets(450, "test", seed=1)
+    train, y_train = make_digit_sets(450, "train", random_state=0)
+    test, y_test = make_digit_sets(450, "test", random_state=1)
     model = ClassSetRBMCV(n_hidden=50, random_state=0).fit(train, y_train)
     print(f"digits: accuracy {model.score(test, y_test):.3f} on {len(test)} sets, chosen {model.best_params_}")
-    # The first test set of seven digits that holds a seven and is recognized.
-    k = next(k for k in range(len(test)) if test.sizes[k] == 7 and y_test[k] == "seven" == model.predict(test[[k]])[0])
-    why = model.explain(test[[k]])
+    # Of the test sets of seven digits, the one that is recognized as "seven" most clearly.
     seven = int(np.flatnonzero(model.classes_ == "seven")[0])
-    size, most = test.sizes[k], np.abs(why.contributions).max()
-    print("drop", why.drop.round(2), "alone", why.alone[:, seven].round(3))
-    figure = new_figure(8.0, 4.4)
-    grid = figure.subplots(3, size, height_ratios=[1, 1, 1.15])
-    for s in range(size):
-        ink, evidence, bars = grid[:, s]
-        ink.imshow(test[k][s].reshape(8, 8), cmap="gray_r")
-        shown = evidence.imshow(why.contributions[s].reshape(8, 8), cmap="PuOr_r", vmin=-most, vmax=most)
-        values = [why.drop[s], why.alone[s, seven]]
-        bars.bar([0, 1], np.maximum(values, 0.0), color=[BLUE, ORANGE], width=0.7)
-        for x, value in enumerate(values):
-            bars.text(x, max(value, 0.0) + 0.15, f"{round(value, 2) + 0.0:.2f}", ha="center", fontsize=8)
-        bars.set(ylim=(0, 1.25 * max(why.drop.max(), 1.0)), xticks=[0, 1], yticks=[])
-        bars.set_xticklabels(["drop", "alone"], fontsize=8)
-        bars.spines["left"].set_visible(False)
+    p = np.where((test.sizes == 7) & (y_test == "seven"), model.predict_proba(test)[:, seven], 0.0)
+    k = int(p.argmax())
+    why = model.explain(test[[k]])
+    print("drop", why.drop.round(2), "alone", why.alone[:, seven].round(3), "p", p[k].round(3))
+    figure = new_figure(8.0, 4.2)
+    grid = figure.subplots(4, 7, height_ratios=[1, 1, 0.55, 0.55])
+    top = int(why.deciding_vectors()[0])
+    shown = draw_digits(grid[:2], test[k], why.contributions, top)
+    draw_column_bars(grid[2], why.drop, top, "drop", 1.3 * why.drop.max())
+    draw_column_bars(grid[3], why.alone[:, seven], top, 'p("seven")\nalone', 1.3)
+    bar = figure.colorbar(shown, ax=grid[1, :], aspect=8)
+    bar.set_label('contribution\nto "seven"', fontsize=9)
+    figure.suptitle('A set of seven digits, classified as "seven": which digit decided?', fontsize=11)
+    save(figure, "explain")
+
+
+def draw_digits(grid, images, contributions, top):
+    """Draw the digits of a set, below them the contributions of their pixels, and frame one digit."""
+    most = np.abs(contributions).max()
+    for s, (ink, evidence) in enumerate(grid.T):
+        ink.imshow(images[s].reshape(8, 8), cmap="gray_r", interpolation="bicubic", vmin=0, vmax=16)
+        shown = evidence.imshow(contributions[s].reshape(8, 8), cmap="PuOr_r", vmin=-most, vmax=most)
         for axes in (ink, evidence):
             axes.set(xticks=[], yticks=[])
             axes.spines[["top", "right"]].set_visible(True)
-        ink.set_title(f"vector {s}", fontsize=9)
-    for axes in grid[:2, why.deciding_vectors()[0]]:
-        axes.spines[:].set(color=RED, linewidth=3)
+            if s == top:
+                axes.spines[:].set(color=RED, linewidth=3)
+        ink.set_title(f"vector {s}", fontsize=9, weight="bold" if s == top else "normal")
     grid[0, 0].set_ylabel("the set", fontsize=9)
     grid[1, 0].set_ylabel("pixels", fontsize=9)
-    grid[2, 0].set_ylabel("vectors", fontsize=9)
-    bar = figure.colorbar(shown, ax=grid[:2, :], shrink=0.8, aspect=25)
-    bar.set_label('against        for "seven"', fontsize=9)
-    p = model.predict_proba(test[[k]])[0, seven]
-    figure.suptitle(
-        f'Seven digits, predicted "seven" with probability {p:.2f}. Which digit, which pixels?', fontsize=11
-    )
-    save(figure, "explain")
+    return shown
+
+
+def draw_column_bars(row, values, top, label, height):
+    """Draw one bar per column, all on the same scale."""
+    for s, (axes, value) in enumerate(zip(row, values, strict=True)):
+        axes.bar(0, max(value, 0.0), color=RED if s == top else SKY, width=0.5)
+        axes.text(0, max(value, 0.0) + 0.04 * height, f"{round(value, 2) + 0.0:.2f}", ha="center", fontsize=8)
+        axes.set(xlim=(-1, 1), ylim=(0, height), xticks=[], yticks=[])
+        axes.spines["left"].set_visible(False)
+    row[0].set_ylabel(label, fontsize=9)
 
 
 def draw_pools():
@@ -252,7 +244,7 @@ def draw_variants(n_seeds=5):
     panels[0].set_yticks(range(4), [", ".join(variant) for variant in VARIANTS])
     panels[0].set_ylim(3.6, -0.6)
     handles = [mpl.lines.Line2D([], [], marker="o", ls="", mec=GREY, mfc=fill) for fill in (GREY, "none")]
-    figure.legend(handles, ["test sets like the training sets", "the same, every vector standing four times"],
+    figure.legend(handles, ["test sets like the training sets", "the same, with every vector repeated four times"],
                   loc="outside lower center", ncols=2)  # fmt: skip
     save(figure, "variants")
 
@@ -262,7 +254,7 @@ def accuracies(task, variant, seed):
     rng = np.random.default_rng(seed)
     train, y_train = draw_sets(task, 500, rng)
     test, y_test = draw_sets(task, 1000, rng)
-    # Large start weights, no patience: the soft variants begin with a long plateau, and some never leave it.
+    # Large initial weights, because the soft variants begin on a plateau.
     model = ClassSetRBMCV(
         n_hidden=30, constraint=variant[0], pooling=variant[1], learning_rate=(0.03, 0.1), init_scale=1.0,
         max_epochs=400, patience=None, random_state=seed,
@@ -295,38 +287,12 @@ def draw_choosing():
     save(figure, "choosing")
 
 
-def draw_samples():
-    """Draw sets sampled from a model learned generatively on sets of digits."""
-    train, y_train = digit_sets(450, "train", seed=0)
-    model = ClassSetRBM(
-        n_hidden=200, constraint="or", pooling="soft", objective="generative", generative_learning_rate=0.01,
-        weight_decay=0.0, init_scale=0.1, early_stopping=False, max_epochs=150, random_state=0,
-    ).fit(train, y_train)  # fmt: skip
-    bags, y = model.sample([6] * 150, n_steps=1000, random_state=0)
-    test, y_test = digit_sets(450, "test", seed=1)
-    judge = ClassSetRBMCV(n_hidden=50, random_state=0).fit(train, y_train)
-    labels, counts = np.unique(y, return_counts=True)
-    print(f"samples: accuracy of the generative model {model.score(test, y_test):.3f}; labels of 150 sets drawn "
-          f"{dict(zip(labels.tolist(), counts.tolist(), strict=True))}; a model that learned to tell labels gives the "
-          f"label drawn to {judge.score(bags, y):.3f} of them")  # fmt: skip
-    shown = [int(np.flatnonzero(y == label)[0]) for label in ("neither", "two", "seven")]
-    figure = new_figure(7.0, 3.4)
-    for axes_row, k in zip(figure.subplots(3, 6), shown, strict=True):
-        for axes, vector in zip(axes_row, bags[k], strict=True):
-            axes.imshow(vector.reshape(8, 8), cmap="gray_r", vmin=0, vmax=16)
-            axes.set(xticks=[], yticks=[])
-            axes.spines[["top", "right"]].set_visible(True)
-        axes_row[0].set_ylabel(y[k], rotation=0, ha="right", va="center")
-    save(figure, "samples")
-
-
 PICTURES = {
     "model": draw_model,
     "explain": draw_explanation,
     "pools": draw_pools,
     "variants": draw_variants,
     "choosing": draw_choosing,
-    "samples": draw_samples,
 }
 
 if __name__ == "__main__":

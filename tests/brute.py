@@ -54,7 +54,7 @@ def hidden_marginals(X, y, params, constraint):
 
 
 def visible_states(n_vectors, n_features):
-    """Every binary set of so many vectors."""
+    """Every binary set of this number of vectors."""
     for bits in product([0.0, 1.0], repeat=n_vectors * n_features):
         yield np.reshape(bits, (n_vectors, n_features))
 

@@ -1,4 +1,4 @@
-"""The rooms and who may enter: imports are read with ast, and loading is tried in a new interpreter."""
+"""The rooms and their imports, read with ast; what is loaded is tried in a new interpreter."""
 
 import ast
 import io
@@ -58,7 +58,7 @@ def room(path):
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
-def test_a_module_imports_only_what_stands_above_it(path):
+def test_a_module_imports_only_from_rooms_above_it(path):
     for name in imports(path):
         if name.startswith("setrbm.") and (target := name.split(".")[1]) in LEVEL:
             assert LEVEL[target] <= LEVEL[room(path)], f"{room(path)} may not import {name}"

@@ -1,4 +1,4 @@
-"""The documentation says what there is: docstrings, examples, equations, links and pictures."""
+"""The documentation is complete and correct: docstrings, examples, equations, links and pictures."""
 
 import ast
 import doctest
@@ -234,7 +234,7 @@ def anchors(text):
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_links_within_the_project_lead_somewhere(path):
+def test_links_within_the_project_are_valid(path):
     text = path.read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if target.startswith("http"):

@@ -1,4 +1,4 @@
-"""Single settings: each value is one system, the base one for all, and the curves are means of its folds."""
+"""Effects of single settings: one system per value, a shared base, and curves that are means of folds."""
 
 import numpy as np
 import pytest

@@ -159,7 +159,7 @@ def test_assigned_letters_change_predictions():
         model.predict(bags)
 
 
-def test_partial_fit_continues_and_fit_of_so_many_epochs_is_the_same():
+def test_several_calls_of_partial_fit_equal_a_fit_of_as_many_epochs():
     bags, y = easy()
     settings = {"n_hidden": 5, "random_state": 0}
     whole = ClassSetRBM(**settings, max_epochs=3, early_stopping=False).fit(bags, y)
@@ -183,7 +183,7 @@ def test_partial_fit_says_what_is_wrong_with_classes():
         model.partial_fit(bags, np.full(40, 7))
 
 
-def test_warm_start_goes_on_where_it_was():
+def test_a_warm_start_continues_from_the_fitted_parameters():
     bags, y = easy()
     settings = {"n_hidden": 5, "random_state": 0, "early_stopping": False}
     whole = ClassSetRBM(**settings, max_epochs=5).fit(bags, y)
@@ -194,7 +194,7 @@ def test_warm_start_goes_on_where_it_was():
     assert warm.history_["loss"] == pytest.approx(whole.history_["loss"])
 
 
-def test_a_warm_start_keeps_its_held_out_sets_and_never_gives_back_worse_than_it_had():
+def test_a_warm_start_keeps_its_held_out_sets_and_never_returns_a_worse_model():
     bags, y = easy()
     model = ClassSetRBM(5, max_epochs=30, warm_start=True, random_state=None).fit(bags, y)
     seed, best = model.seed_, min(model.history_["held_out_loss"])
@@ -208,7 +208,7 @@ def test_a_warm_start_keeps_its_held_out_sets_and_never_gives_back_worse_than_it
 
 
 @pytest.mark.parametrize("estimator", [ClassSetRBM, ClassSetRBMCV])
-def test_sets_of_weight_zero_are_as_if_they_had_not_been_given(estimator):
+def test_sets_of_weight_zero_are_ignored(estimator):
     bags, y = easy()
     weight = np.ones(40)
     weight[::4] = 0.0
@@ -220,7 +220,7 @@ def test_sets_of_weight_zero_are_as_if_they_had_not_been_given(estimator):
     np.testing.assert_array_equal(given, without)
 
 
-def test_sets_of_weight_zero_are_as_if_not_given_to_partial_fit_either():
+def test_partial_fit_ignores_sets_of_weight_zero():
     bags, y = easy()
     weight = np.ones(40)
     weight[::4] = 0.0
@@ -275,7 +275,7 @@ def test_cv_chooses_the_best_held_out_score_and_refits_on_all_sets():
     np.testing.assert_array_equal(model.W_, again.W_)
 
 
-def test_cv_without_refit_is_the_paper_s_way():
+def test_cv_without_refit_is_the_procedure_of_the_paper():
     bags, y = easy(60)
     settings = {"max_epochs": 30, "patience": 5, "init_scale": 0.3, "learning_rate": 0.1, "weight_decay": 0.0}
     kept = ClassSetRBMCV(5, refit=False, early_stopping=True, random_state=0, **settings).fit(bags, y)
@@ -358,7 +358,7 @@ def test_samples_have_the_asked_sizes_the_units_of_the_data_and_known_labels():
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 def test_generative_learning_raises_the_exact_likelihood_of_the_data(constraint, persistent):
     rng = np.random.default_rng(0)
-    # Two kinds of vectors, one a class, with one input in twenty flipped.
+    # Two kinds of vectors, one per class, with one input in twenty flipped.
     y = np.arange(200) % 2
     X = np.repeat(np.where(y[:, np.newaxis] == 1, [1, 1, 0, 0], [0, 0, 1, 1]), 2, axis=0)
     bags = Bags(np.where(rng.random(X.shape) < 0.05, 1 - X, X).astype(float), np.arange(201) * 2)
@@ -378,7 +378,7 @@ def test_generative_learning_raises_the_exact_likelihood_of_the_data(constraint,
     assert (kind == labels).mean() > 0.8
 
 
-def test_hidden_probabilities_have_one_row_a_vector():
+def test_hidden_probabilities_have_one_row_per_vector():
     bags, y = easy()
     model = ClassSetRBM(5, max_epochs=2, random_state=0).fit(bags, y)
     h = model.hidden_probabilities(bags, y)
@@ -387,7 +387,7 @@ def test_hidden_probabilities_have_one_row_a_vector():
     assert (np.add.reduceat(h, bags.offsets[:-1]) <= 1 + 1e-12).all()
 
 
-def test_only_soft_pooling_has_a_joint():
+def test_only_soft_pooling_has_a_joint_distribution():
     bags, y = easy()
     model = ClassSetRBM(5, max_epochs=2).fit(bags, y)
     with pytest.raises(ValueError, match="log_joint needs pooling='soft'"):
@@ -469,7 +469,7 @@ def test_a_callback_may_end_training():
     )
 
 
-def test_callbacks_are_told_of_every_phase_and_epoch():
+def test_callbacks_see_every_phase_and_epoch():
     bags, y = easy()
     seen = []
     model = ClassSetRBMCV((3, 4), learning_rate=0.1, init_scale=0.3, max_epochs=3, random_state=0)
@@ -565,14 +565,14 @@ def test_values_outside_zero_and_one_are_refused_for_binary_units_without_scalin
 
 
 @pytest.mark.parametrize("engine", ["reference", "cpu"])
-def test_divergence_is_said_at_once(engine):
+def test_divergence_is_reported_at_once(engine):
     bags, y = easy()
     model = ClassSetRBM(learning_rate=1e6, weight_decay=0.0, max_epochs=10_000, patience=None, engine=engine)
     with pytest.raises(ValueError, match=r"Training diverged. Got .* in epoch 1 .*Lower the learning"):
         model.fit(bags, y)
 
 
-def test_divergence_of_the_generative_part_alone_is_said_even_where_the_loss_stays_low():
+def test_divergence_of_the_generative_part_is_reported_even_if_the_loss_stays_low():
     bags, y = easy(low=-50.0, high=50.0)
     model = ClassSetRBM(
         objective="hybrid", visible="gaussian", scale=None, learning_rate=1e-9, generative_learning_rate=10.0,
@@ -582,7 +582,7 @@ def test_divergence_of_the_generative_part_alone_is_said_even_where_the_loss_sta
         model.fit(bags, y)
 
 
-def test_decay_that_turns_the_weights_over_is_named():
+def test_weight_decay_that_flips_the_sign_of_weights_is_refused():
     with pytest.raises(
         ValueError, match=r"rate times weight_decay must be below 1. Got weight_decay=30.0.*Lower the r"
     ):
@@ -639,7 +639,7 @@ def test_a_failed_fit_leaves_a_fitted_estimator_usable(break_it):
         ({"verbose": "no"}, "verbose must be an integer. Got 'no'"),
     ],
 )
-def test_settings_that_cannot_be_used_are_named(settings, message):
+def test_invalid_settings_are_refused_by_name(settings, message):
     bags, y = easy()
     with pytest.raises(ValueError, match=message):
         ClassSetRBM(**settings).fit(bags, y)
@@ -651,7 +651,7 @@ def test_cv_checks_every_choice():
         ClassSetRBMCV(learning_rate=(0.1, -0.1)).fit(bags, y)
 
 
-def test_musk1_is_what_its_page_says():
+def test_musk1_has_the_documented_shape():
     bags, y = load_musk1()
     assert bags.shape == (92, 166)
     assert bags.n_vectors == 476
@@ -672,7 +672,7 @@ def test_a_fit_repeated_among_other_allocations_gives_the_same_bits():
     assert len(models) == 1
 
 
-def test_outliers_that_squeeze_a_feature_are_warned_of():
+def test_outliers_that_squeeze_a_feature_cause_a_warning():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 4, 3)), np.arange(40) % 2
     ClassSetRBM(5, max_epochs=1).fit(X, y)
@@ -683,7 +683,7 @@ def test_outliers_that_squeeze_a_feature_are_warned_of():
     ClassSetRBM(5, max_epochs=1).fit(rare, y)
 
 
-def test_a_model_worse_than_guessing_is_warned_of():
+def test_a_model_worse_than_guessing_causes_a_warning():
     bags, _ = easy()
     y = np.random.default_rng(0).integers(0, 2, len(bags))
     model = ClassSetRBM(learning_rate=3.0, early_stopping=False, max_epochs=3, random_state=0)
@@ -692,7 +692,7 @@ def test_a_model_worse_than_guessing_is_warned_of():
 
 
 @pytest.mark.parametrize("weights", [{0: -1.0, 1: 1.0}, {0: np.nan, 1: 1.0}])
-def test_class_weights_that_are_no_weights_are_refused(weights):
+def test_invalid_class_weights_are_refused(weights):
     with pytest.raises(ValueError, match="class_weight must hold finite numbers of 0 or more"):
         ClassSetRBM(class_weight=weights).fit(*easy())
 
@@ -709,7 +709,7 @@ def test_a_first_part_without_any_range_is_refused():
 
 
 @pytest.mark.parametrize("nothing", [[], ()])
-def test_no_sets_at_all_are_named(nothing):
+def test_empty_input_is_refused(nothing):
     with pytest.raises(ValueError, match="at least one set. Got none"):
         ClassSetRBM().fit(nothing, [])
 
@@ -723,7 +723,7 @@ def test_an_object_array_of_matrices_is_sets():
     np.testing.assert_array_equal(model.fit(sets, y).W_, model.fit(bags, y).W_)
 
 
-def test_empty_choices_and_choices_that_cannot_be_are_named():
+def test_empty_and_impossible_choices_are_refused():
     with pytest.raises(ValueError, match="learning_rate must offer at least one value"):
         ClassSetRBMCV(learning_rate=()).fit(*easy())
     with pytest.raises(ValueError, match=r"visible must be one of 'binary', 'gaussian'. Got \['binary'\]"):
@@ -764,7 +764,7 @@ def test_fits_that_diverge_are_left_out_of_the_average(monkeypatch):
 
 
 @pytest.mark.parametrize("estimator", [ClassSetRBM(5), ClassSetRBM(5, early_stopping=False), ClassSetRBMCV(5)])
-def test_ctrl_c_before_anything_is_learned_is_raised_as_always(monkeypatch, estimator):
+def test_ctrl_c_before_the_first_epoch_leaves_the_estimator_unchanged(monkeypatch, estimator):
     def interrupt(self, placed, orders, epoch):
         raise KeyboardInterrupt
 
@@ -797,7 +797,7 @@ def test_ctrl_c_in_the_refit_keeps_the_best_candidate(epoch):
     assert model.temperature_ == 1.0
 
 
-def test_going_on_with_another_number_of_hidden_units_is_refused_in_parts_too():
+def test_partial_fit_refuses_another_number_of_hidden_units():
     bags, y = easy()
     model = ClassSetRBM(5).partial_fit(bags, y, classes=[0, 1])
     with pytest.raises(ValueError, match="continues with the 5 hidden units fitted. Got n_hidden=7"):
@@ -826,7 +826,7 @@ def test_several_fits_are_averaged():
     assert model.transform(bags).shape == (len(bags), 15)
 
 
-def test_an_average_is_explained_as_it_decides():
+def test_the_explanation_of_an_average_matches_its_predictions():
     bags, y = easy()
     model = ClassSetRBMCV(5, n_fits=3, learning_rate=0.1, init_scale=0.3, max_epochs=20, random_state=0).fit(bags, y)
     k = int(np.flatnonzero(bags.sizes > 1)[0])
@@ -884,12 +884,12 @@ def test_an_average_has_no_joint_distribution_and_no_samples():
         ({"max_epochs": ()}, "max_epochs must offer at least one value"),
     ],
 )
-def test_settings_of_choosing_that_cannot_be_are_named(setting, message):
+def test_invalid_settings_of_choosing_are_refused_by_name(setting, message):
     with pytest.raises(ValueError, match=message):
         ClassSetRBMCV(5, **setting).fit(*easy())
 
 
-def test_early_stopping_is_left_to_the_number_of_held_out_sets():
+def test_auto_early_stopping_depends_on_the_number_of_held_out_sets():
     rng = np.random.default_rng(0)
     settings = {"learning_rate": 0.1, "init_scale": 0.3, "max_epochs": 12, "patience": 2, "random_state": 0}
 

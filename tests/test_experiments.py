@@ -1,4 +1,4 @@
-"""The experiments ask what they say: inside training parts alone."""
+"""The experiments use training parts only, and judge candidates as described."""
 
 import importlib
 from pathlib import Path

@@ -70,7 +70,7 @@ def test_sets_without_a_stored_value_are_zeros():
 
 
 @pytest.mark.parametrize("model", [ClassRBM(random_state=0), SVC()])
-def test_it_can_precede_models_of_vectors(model):
+def test_classifiers_of_vectors_can_follow(model):
     rng = np.random.default_rng(0)
     X, y = rng.random((60, 4, 3)), np.arange(60) % 2
     X[y == 1, 2, 1] += 1.0
@@ -87,7 +87,7 @@ def test_bad_input_is_named():
 
 
 @pytest.mark.parametrize("statistics", [None, list(BY_HAND)])
-def test_sparse_sets_have_the_whole_matrix_of_dense_ones(statistics):
+def test_sparse_sets_give_the_same_matrix_as_dense_ones(statistics):
     rng = np.random.default_rng(0)
     settings = {} if statistics is None else {"statistics": statistics}
     for _ in range(20):

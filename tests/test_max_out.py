@@ -35,7 +35,7 @@ def logits_by_hand(x, params, unit):
 
 @pytest.mark.parametrize("engine", ["reference", "cpu"])
 @pytest.mark.parametrize("unit", UNITS)
-def test_a_set_is_judged_by_the_vector_that_responds_most(unit, engine):
+def test_the_vector_with_the_strongest_response_decides_for_the_set(unit, engine):
     bags, _, _ = problem()
     params = params_of(unit)
     _, F = get_engine(engine).forward(params, bags, Spec(unit=unit), 1)
@@ -83,7 +83,7 @@ def test_cpu_equals_reference_over_whole_training_runs(unit, is_sparse, batch_si
 
 @pytest.mark.parametrize("engine", ["reference", "cpu"])
 @pytest.mark.parametrize("unit", UNITS)
-def test_the_first_of_equal_vectors_judges(unit, engine):
+def test_of_equal_vectors_the_first_decides(unit, engine):
     rng = np.random.default_rng(0)
     # Zero weights: all vectors respond alike, and only the first may be moved.
     params = params_of(unit)

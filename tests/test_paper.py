@@ -1,4 +1,4 @@
-"""The paper's figures are those of the table, and are what they are said to be."""
+"""The figures of the paper: complete, and accuracies over all folds pooled."""
 
 import csv
 from pathlib import Path

@@ -40,7 +40,7 @@ def test_a_picture_is_wide_enough_on_white_and_the_same_each_time(name, tmp_path
     assert pixels.min() < 0.5
 
 
-def test_drawing_leaves_the_style_of_others_alone(tmp_path):
+def test_drawing_does_not_change_the_global_style(tmp_path):
     mpl = pytest.importorskip("matplotlib")
     before = dict(mpl.rcParams)
     DRAWINGS["setting"](tmp_path / "a.png")

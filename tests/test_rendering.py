@@ -107,7 +107,7 @@ def test_html_shows_the_papers_figure_and_the_difference(table):
     assert "paper" not in rows[ODD][3][0]
 
 
-def test_html_stands_alone_and_is_whole(table):
+def test_html_is_self_contained_and_complete(table):
     page = as_html(table)
     assert not Cells(page).open
     assert not re.search(r"https?:|<script|<link|url\(", page)
@@ -131,7 +131,7 @@ def test_latex_marks_the_best_and_the_not_worse(table):
     assert below.endswith(r" & \small 79.75 \\")
 
 
-def test_latex_names_are_escaped_and_rows_are_whole(table):
+def test_latex_names_are_escaped_and_rows_are_complete(table):
     assert escape_latex("a&b_c%d$e#f{g}h\\i~j^k") == (
         r"a\&b\_c\%d\$e\#f\{g\}h\textbackslash{}i\textasciitilde{}j\textasciicircum{}k"
     )

@@ -30,7 +30,7 @@ class Mean(ClassifierMixin, BaseEstimator):
     def fit(self, X, y):
         time.sleep(self.pause)
         if len(X) in self.fail_in:
-            raise ValueError("I cannot learn from so many sets.")
+            raise ValueError("There are too many sets.")
         self.classes_ = np.unique(y)
         self.at_ = np.mean([one.mean() for one in X])
         self.best_params_ = {"at": float(self.at_), "seed": self.random_state}
@@ -74,7 +74,7 @@ def test_every_fold_of_every_data_set_is_run_and_saved(tmp_path):
     assert {(row.dataset, row.repeat, row.fold) for row in outcome.rows} == {
         (d, r, f) for d in ("one", "other") for r in range(2) for f in range(5)
     }
-    # Each test fold is held against its own labels: they part the sets.
+    # Each test fold is compared with its own labels; the folds partition the sets.
     assert all(sum(row.n_test for row in outcome.rows if (row.dataset, row.repeat) == ("one", r)) == 23 for r in (0, 1))
 
 
@@ -133,7 +133,7 @@ def test_a_failed_fold_is_reported_and_tried_again(tmp_path):
     assert len(outcome.failures) + outcome.n_done == 5
     assert outcome.failures
     assert outcome.n_done
-    assert outcome.failures[0].message == "ValueError: I cannot learn from so many sets."
+    assert outcome.failures[0].message == "ValueError: There are too many sets."
     again = run(plan(system(fail_in=(19,)), datasets=("one",), repeats=1), path)
     assert (again.n_done, len(again.failures)) == (0, len(outcome.failures))
 
@@ -243,7 +243,7 @@ def test_every_fold_has_its_own_seed_and_all_systems_share_it(tmp_path):
 
 
 def wait_for(n_folds, path):
-    """Wait until so many folds are kept, but not for ever."""
+    """Wait until this number of folds is saved, with a time limit."""
     deadline = time.monotonic() + 120
     while len(results.read(path)) < n_folds and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -391,7 +391,7 @@ def killed(once):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_a_worker_that_is_killed_once_costs_nothing_but_time(tmp_path):
+def test_a_worker_that_is_killed_once_only_costs_time(tmp_path):
     path = tmp_path / "table.csv"
     outcome = run(plan(killed(str(tmp_path / "killed")), datasets=("one",), repeats=1, n_jobs=2), path)
     assert outcome.n_done == 5

@@ -67,7 +67,7 @@ def held_out_loss(params, sets, chosen):
 
 
 @pytest.mark.parametrize("criterion", ["likelihood", "error"])
-def test_the_parameters_given_back_are_those_of_the_best_epoch(criterion):
+def test_the_parameters_of_the_best_epoch_are_returned(criterion):
     sets, held_out = problem(), np.arange(6)
     outcome = run([1.5], Schedule(40, None, criterion), held_out, sets)[0]
     losses, errors = (np.array(outcome.history[name]) for name in ("held_out_loss", "held_out_error"))
@@ -91,7 +91,7 @@ def test_models_kept_as_they_ended_are_judged_by_the_last_tenth_of_their_epochs(
 
 
 @pytest.mark.parametrize("criterion", ["likelihood", "error"])
-def test_where_few_ends_are_offered_the_best_of_them_is_given_back(criterion):
+def test_of_several_possible_ends_the_best_is_returned(criterion):
     sets, held_out = problem(), np.arange(6)
     ends = (10, 20, 40)
     outcome = run([1.5], Schedule(40, None, criterion, ends=ends), held_out, sets)[0]
@@ -139,14 +139,14 @@ def test_a_diverged_model_does_not_count_in_its_group():
     assert len(outcomes[1].history["loss"]) == 20
 
 
-def test_training_ends_when_patience_does_and_only_for_that_model():
+def test_a_model_stops_when_its_patience_is_exhausted_and_the_others_continue():
     outcomes = run([3.0, 0.001], Schedule(60, patience=5), np.arange(6))
     epochs = [len(outcome.history["loss"]) for outcome in outcomes]
     assert epochs[0] == outcomes[0].best_epoch + 5 < 60
     assert epochs[1] == 60
 
 
-def test_without_held_out_sets_the_last_parameters_are_given_back():
+def test_without_held_out_sets_the_last_parameters_are_returned():
     short, long = run([0.1], Schedule(3))[0], run([0.1], Schedule(4))[0]
     assert short.best_epoch == 3
     assert short.history["loss"] == long.history["loss"][:3]
@@ -231,7 +231,7 @@ def test_start_weights_are_uniform_within_their_scale_and_the_same_for_the_same_
     assert np.unique(np.concatenate([params.W.ravel(), params.U.ravel()])).size == 40 * 53
 
 
-def test_orders_are_those_of_draws():
+def test_orders_come_from_draws():
     seen = []
 
     class Spy:
@@ -256,7 +256,7 @@ def test_orders_are_those_of_draws():
     assert seen == [draws.order(1, epoch, np.arange(20)).tolist() for epoch in range(2)]
 
 
-def test_shards_are_placed_while_those_before_them_are_worked_on():
+def test_a_shard_is_loaded_while_the_one_before_it_is_in_use():
     halves = [replace(problem(8, seed), first=8 * seed) for seed in range(3)]
     placed = [threading.Event() for _ in halves]
 
@@ -294,7 +294,7 @@ def test_shards_are_placed_while_those_before_them_are_worked_on():
     np.testing.assert_array_equal(ahead.params.W, learn(plain, False).params.W)
 
 
-def test_what_goes_wrong_while_the_next_shard_is_placed_is_raised():
+def test_an_error_while_the_next_shard_is_loaded_is_raised():
     def shards():
         yield problem(8)
         raise OSError("the disk is gone")

@@ -24,7 +24,7 @@ from setrbm.evaluation.trials import (
 
 
 def sets(n_sets=30, seed=0):
-    """Sets with one vector that tells the class; every value occurs once, so a set is known by its values."""
+    """Sets with one vector that gives the class; every value occurs once, so values identify a set."""
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 5, n_sets)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
@@ -103,7 +103,7 @@ def test_test_sets_change_nothing_that_is_fitted():
 
 @pytest.mark.parametrize("max_epochs", [6, 200])
 def test_folds_trained_side_by_side_are_those_trained_alone(max_epochs):
-    """With enough epochs that the worse half is left behind, in each fold its own."""
+    """With enough epochs that the worse half is dropped, separately in each fold."""
     bags, y = sets()
     splits = repeated_folds(y, folds=5, repeats=1)
 

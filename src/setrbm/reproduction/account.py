@@ -118,11 +118,11 @@ def budgets(table: Table1, records: Records) -> list[str]:
     lines = [
         "### Selection budgets",
         "",
-        "Rows do not choose from equally much. *Fits* counts all models fitted in one fold, the final ones included; "
-        "in rows with hidden units the worse half of the candidates is dropped after an eighth of the epochs and "
-        "again after a quarter. *Recipes* counts the training procedures that were compared inside training parts "
-        "before the one of the row was taken (`results/recipe.csv`). For the max-out rows this was done on Musk1, "
-        "without a record. Gated attention takes over our procedure.",
+        "Rows differ in the number of candidates they choose from. *Fits* counts all models fitted in one fold, "
+        "the final ones included; in rows with hidden units the worse half of the candidates is dropped after an "
+        "eighth of the epochs and again after a quarter. *Recipes* counts the training procedures that were compared "
+        "inside training parts before the one of the row was taken (`results/recipe.csv`). For the max-out rows this "
+        "was done on Musk1, without a record. Gated attention uses our procedure.",
         "",
     ]
     rows = []

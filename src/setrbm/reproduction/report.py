@@ -92,10 +92,6 @@ def _head(table: Table1) -> list[str]:
         "",
         *([f"**{table.shortcut}**", ""] if table.shortcut else []),
         *as_markdown(table).splitlines(),
-        "",
-        f"![Accuracy by system]({IMAGES}/{ACCURACIES})",
-        "",
-        f"The paper: {SOURCE}. `setrbm reproduce page` generates this page from the files in the folder of results.",
     ]
 
 
@@ -108,13 +104,21 @@ def _takeaways(table: Table1, records: Records) -> list[str]:
     compared = [cell.against_paper for cell in cells if cell.against_paper]
     inside = sum(test.low <= 0 <= test.high for test in compared)
     points = [
-        f"{n_complete} of {len(table.cells)} cells have all {table.n_folds} folds. The paper's figure is inside our "
-        f"95% interval in {inside} of {len(compared)} cells.",
         *_about_averages(table),
         *_about_first(records),
+        f"{n_complete} of {len(table.cells)} cells have all {table.n_folds} folds. The paper's figure is inside our "
+        f"95% interval in {inside} of {len(compared)} cells.",
         *_about_log_loss(table),
     ]
-    return ["## Takeaways", "", *(f"- {point}" for point in points)]
+    return [
+        "## Takeaways",
+        "",
+        *(f"- {point}" for point in points),
+        "",
+        f"![Accuracy by system]({IMAGES}/{ACCURACIES})",
+        "",
+        f"The paper: {SOURCE}. `setrbm reproduce page` generates this page from the files in the folder of results.",
+    ]
 
 
 def _about_averages(table: Table1) -> list[str]:
@@ -129,7 +133,7 @@ def _about_averages(table: Table1) -> list[str]:
     reached = sum(averages[name] >= paper for name, paper in papers.items())
     return [
         f"The highest averages: {shown}. Over {len(table.datasets)} data sets, {different} of {pairs} pairs of systems "
-        "differ significantly (Nemenyi's test): the order of the rows means little.",
+        "differ significantly (Nemenyi's test), so the order of the rows means little.",
         f"{reached} of the {len(papers)} rows that are in the paper reach its average.",
     ]
 
@@ -156,7 +160,7 @@ def _about_log_loss(table: Table1) -> list[str]:
     shown = ", ".join(f"{number(loss, 3)} on {name}" for name, loss in worse.items())
     return [
         f"The probabilities of {OURS} are overconfident: log loss {shown}, where always predicting 50% has "
-        f"{math.log(2):.3f}. Calibrate them before acting on them."
+        f"{math.log(2):.3f}. Calibrate them before acting on them (`calibrate=True`)."
     ]
 
 
