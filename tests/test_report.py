@@ -353,3 +353,12 @@ def test_the_figures_of_the_readme_are_those_of_the_results():
     assert ranked[:2] == ["ClassSetRBMCV", "SVM-max"]
     first = Table1(records.first).average("ClassSetRBM XOR*")
     assert f"had been seen (XOR\\* {first:.1f})" in " ".join(readme.split())
+
+
+def test_calibrated_log_losses_are_the_means_of_the_recorded_folds():
+    losses = [("fox", 1.0, 0.6, 4.0), ("fox", 0.8, 0.7, 6.0), ("tiger", 0.5, 0.4, 2.0)]
+    names = ("dataset", "log_loss", "calibrated_log_loss", "temperature")
+    lines = [dict(zip(names, map(str, line), strict=True)) for line in losses]
+    part = section(text(calibrated=lines), "Log loss and calibration")
+    assert "| Fox | 2 | 0.900 | 0.650 | 5.0 |\n| Tiger | 1 | 0.500 | 0.400 | 2.0 |" in part
+    assert "calibrate=True)` divides" not in text()

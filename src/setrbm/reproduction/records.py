@@ -43,6 +43,8 @@ class Records:
         ``recipe.csv``: training procedures compared inside training parts.
     predictions : sequence of dict
         ``calibration.csv``: predicted probabilities of test sets.
+    calibrated : sequence of dict
+        ``calibrated.csv``: the log loss of our row with and without calibration, fold by fold.
     """
 
     rows: Sequence[Fold] = ()
@@ -59,6 +61,7 @@ class Records:
     history: Sequence[Mapping[str, str]] = ()
     recipes: Sequence[Mapping[str, str]] = ()
     predictions: Sequence[Mapping[str, str]] = ()
+    calibrated: Sequence[Mapping[str, str]] = ()
 
     @classmethod
     def read(cls, folder: Path) -> Records:
@@ -81,6 +84,7 @@ class Records:
             history=_json(folder / "history.json", []),
             recipes=_csv(folder / "recipe.csv"),
             predictions=_csv(folder / "calibration.csv"),
+            calibrated=_csv(folder / "calibrated.csv"),
         )
 
     @property
