@@ -550,10 +550,10 @@ def test_columns_that_say_little_are_named(tmp_path, monkeypatch):
     result = run("evaluate", "data.csv", "--folds", "2", *QUICK, "--epochs", "2")
     assert result.exit_code == 0
     # Once, not for every fold.
-    assert result.stderr.startswith("Note: In 1 of 2 feature columns of 'data.csv' (the first: price), outliers leave")
+    assert result.stderr.startswith("Note: In 1 of 2 features (the first: price) outliers leave")
     assert result.stderr.count("Note") == 1
     saved(tmp_path, "bag,label,x\n" + "".join(f"{k},{k % 2},7\n" for k in range(8)))
-    assert "Note: Every feature column of 'data.csv' is constant" in run("fit", "data.csv", "m", *QUICK).stderr
+    assert "Note: Every feature is constant" in run("fit", "data.csv", "m", *QUICK).stderr
 
 
 def test_engines_offered_are_those_there_are(work):

@@ -118,6 +118,20 @@ def test_numbers_written_as_text_are_numbers():
     assert ClassSetRBM(**SETTINGS).fit([["1", "2"], ["3", "4"], ["5", "6"]] * 4, [0, 1, 0] * 4).n_features_in_ == 2
 
 
+@pytest.mark.parametrize("estimator", ESTIMATORS[:3], ids=name)
+def test_features_that_say_nothing_are_warned_about(estimator):
+    with pytest.warns(UserWarning, match="Every feature is constant: only the frequencies of the classes"):
+        estimator.fit(np.ones((8, 2, 3)), [0, 1] * 4)
+
+
+def test_a_squeezed_feature_is_named():
+    X = np.random.default_rng(0).random((40, 2, 2))
+    X[0, 0, 1] = 1e9
+    bags = Bags.from_array(X, feature_names=["size", "price"])
+    with pytest.warns(UserWarning, match=r"In 1 of 2 features \(the first: price\) outliers leave nine tenths"):
+        ClassSetRBM(**SETTINGS).fit(bags, [0, 1] * 20)
+
+
 def test_a_frame_must_be_a_frame():
     with pytest.raises(TypeError, match=r"A lazy frame holds no data yet. Collect it first: frame.collect\(\)"):
         Bags.from_frame(pl.LazyFrame({"bag": [1], "x": [1.0]}))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -83,12 +82,10 @@ class Source:
 
 
 def check_for_training(source: Source, bags: Bags, y: Array, objective: str | None, scale: str | None) -> None:
-    """Raise ValueError for labels or values that nothing can be learned from; warn about doubtful columns."""
+    """Raise ValueError for labels or values that nothing can be learned from."""
     _check_labels(source, bags, y)
     if objective not in (None, "discriminative"):
         _check_range(source, bags, str(objective), scaled=scale != "none")
-    if scale != "none" and not bags.is_sparse:
-        _warn_about_columns(source, bags)
 
 
 def _check_labels(source: Source, bags: Bags, y: Array) -> None:
@@ -144,23 +141,3 @@ def _place_of_first(bags: Bags, bad: Array) -> str:
         row, feature = divmod(int(bad.ravel().argmax()), bags.shape[1])
     name = f"feature {feature}" if bags.feature_names is None else f"column {bags.feature_names[feature]!r}"
     return f"{name}, set {bags.ids[int(np.searchsorted(bags.offsets, row, side='right')) - 1]!s}"
-
-
-def _warn_about_columns(source: Source, bags: Bags) -> None:
-    """Warn about columns in which nothing, or only outliers, can be seen after scaling."""
-    from setrbm.scaling import Scaling, squeezed_features
-
-    scaling, name = Scaling.fit(bags), str(source.path)
-    if not scaling.factor.any():
-        warnings.warn(
-            f"Every feature column of {name!r} is constant: only the frequencies of the classes can be learned.",
-            stacklevel=2,
-        )
-    squeezed = squeezed_features(bags, scaling)
-    if len(squeezed):
-        first = squeezed[0] if bags.feature_names is None else bags.feature_names[squeezed[0]]
-        warnings.warn(
-            f"In {len(squeezed)} of {bags.shape[1]} feature columns of {name!r} (the first: {first!s}), outliers leave "
-            "nine tenths of the other values less than 1 / 200 of the range. Clip or transform such columns first.",
-            stacklevel=2,
-        )

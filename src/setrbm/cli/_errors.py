@@ -23,7 +23,7 @@ class Commands(TyperGroup):
         """Run the command named in the context."""
         try:
             with warnings.catch_warnings():
-                warnings.showwarning = _show_warning
+                warnings.showwarning = _note_once()
                 return super().invoke(ctx)
         except KeyboardInterrupt:
             typer.echo("Stopped.", err=True)
@@ -35,8 +35,16 @@ class Commands(TyperGroup):
             raise typer.Exit(WRONG_USE if isinstance(error, Refused) else FAILED) from None
 
 
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    typer.echo(f"Note: {message}", err=True)
+def _note_once() -> Any:
+    """Return a function that shows a warning, but the same text only once: folds repeat each other's warnings."""
+    shown: set[str] = set()
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        if str(message) not in shown:
+            shown.add(str(message))
+            typer.echo(f"Note: {message}", err=True)
+
+    return show
 
 
 def _is_for_typer(error: Exception) -> bool:

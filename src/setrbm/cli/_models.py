@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -83,19 +82,16 @@ def _class_and_weight(text: str, classes: dict[str, Any]) -> tuple[Any, float]:
 
 @contextmanager
 def training(model: Any) -> Iterator[None]:
-    """Put what training says about settings and features into the words of the command line."""
-    with warnings.catch_warnings():
-        # The commands have named the columns already.
-        warnings.filterwarnings("ignore", message=r"In \d+ of \d+ features")
-        try:
-            yield
-        except ValueError as error:
-            if not str(error).startswith("Training diverged"):
-                raise
-            rates = model.learning_rate if isinstance(model.learning_rate, tuple) else (model.learning_rate,)
-            tried = ", ".join(f"{rate:g}" for rate in rates)
-            cure = ", or --scale auto" if model.scale is None else ""
-            raise ValueError(f"Training diverged with --learning-rate {tried}. Use a smaller one{cure}.") from None
+    """Name the options of the command line where training diverges."""
+    from setrbm.estimators.trainable import DivergenceError
+
+    try:
+        yield
+    except DivergenceError:
+        rates = model.learning_rate if isinstance(model.learning_rate, tuple) else (model.learning_rate,)
+        tried = ", ".join(f"{rate:g}" for rate in rates)
+        cure = ", or --scale auto" if model.scale is None else ""
+        raise ValueError(f"Training diverged with --learning-rate {tried}. Use a smaller one{cure}.") from None
 
 
 def load_model(path: Path, command: str, needs: str) -> Any:

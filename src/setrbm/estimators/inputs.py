@@ -240,13 +240,21 @@ def refuse_one_class(sets: LabeledSets) -> None:
         )
 
 
+def warn_if_constant(scaling: Scaling | None) -> None:
+    """Warn if no feature varies."""
+    if scaling is not None and not scaling.factor.any():
+        warn("Every feature is constant: only the frequencies of the classes can be learned.")
+
+
 def _warn_if_squeezed(bags: Bags, scaling: Scaling | None) -> None:
     """Warn where outliers decide the range of a feature."""
-    squeezed = np.empty(0) if scaling is None else squeezed_features(bags, scaling)
+    squeezed = np.empty(0, dtype=np.intp) if scaling is None else squeezed_features(bags, scaling)
     if len(squeezed):
+        names = bags.feature_names
+        first = squeezed[0] if names is None else names[squeezed[0]]
         warn(
-            f"In {len(squeezed)} of {bags.shape[1]} features (the first: {squeezed[0]}) outliers leave nine tenths of "
-            "the other values less than 1 / 200 of the range. Clip or transform them first, for example with "
+            f"In {len(squeezed)} of {bags.shape[1]} features (the first: {first}) outliers leave nine tenths of the "
+            "other values less than 1 / 200 of the range. Clip or transform them first, for example with "
             "PerVector(QuantileTransformer())."
         )
 

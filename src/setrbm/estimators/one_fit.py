@@ -16,7 +16,7 @@ from setrbm._warnings import warn
 from setrbm.calibration import fit_temperature
 from setrbm.energy import Params, joined
 from setrbm.engines.protocol import LabeledSets, Model, Spec
-from setrbm.estimators.inputs import labeled_sets, refuse_one_class
+from setrbm.estimators.inputs import labeled_sets, refuse_one_class, warn_if_constant
 from setrbm.estimators.offer import Offer
 from setrbm.estimators.settings import Settings
 from setrbm.estimators.trainable import refuse_divergence
@@ -49,6 +49,7 @@ class OneFit:
         offer = estimator._offer()
         sets = labeled_sets(estimator, offer.any_generative, X, y, sample_weight)
         refuse_one_class(sets)
+        warn_if_constant(estimator._scaling())
         seed = draws.new_seed(check_random_state(estimator.random_state))
         return cls(estimator, offer, seed, splits(sets, offer.cv, estimator.validation_fraction, seed))
 

@@ -13,7 +13,13 @@ from setrbm._types import Array
 from setrbm._warnings import warn
 from setrbm.engines import get_engine, suited_engine
 from setrbm.estimators.files import Saveable
-from setrbm.estimators.inputs import labeled_sets, labeled_stream, refuse_one_class, unchanged_on_error
+from setrbm.estimators.inputs import (
+    labeled_sets,
+    labeled_stream,
+    refuse_one_class,
+    unchanged_on_error,
+    warn_if_constant,
+)
 from setrbm.estimators.progress import following
 from setrbm.estimators.settings import Settings, as_threads, check_execution, flag
 from setrbm.shards import Shards
@@ -49,6 +55,7 @@ class Trainable(Saveable):
             source = self._source(settings, X, y, sample_weight, self.classes_ if again else None, again)
             if isinstance(source, InMemory):
                 refuse_one_class(source.sets)
+                warn_if_constant(self._scaling())
             if not again:
                 self._begin(settings, source)
             if settings.early_stopping:
@@ -168,12 +175,16 @@ def refuse_for_one_pass(settings: Settings, X: Any, classes: Any) -> None:
         raise ValueError("class_weight='balanced' needs all sets at once. Pass a dict of weights to partial_fit.")
 
 
+class DivergenceError(ValueError):
+    """Training diverged: the learning rate is too large, or the inputs are."""
+
+
 def refuse_divergence(settings: Settings, outcome: Outcome) -> None:
-    """Raise ValueError if training diverged."""
+    """Raise DivergenceError if training diverged."""
     if outcome.diverged_in is None:
         return
     if not (losses := outcome.history["loss"]):
-        raise ValueError(
+        raise DivergenceError(
             f"Training diverged. The learning rate times weight_decay must be below 1. Got weight_decay="
             f"{settings.weight_decay} with learning_rate={settings.learning_rate}, "
             f"generative_learning_rate={settings.generative_learning_rate}. Lower the rate or the decay."
@@ -181,7 +192,7 @@ def refuse_divergence(settings: Settings, outcome: Outcome) -> None:
     got = (
         f"a mean loss of {losses[-1]:g}" if np.isfinite(losses[-1]) else "parameters that are not finite or beyond 1e8"
     )
-    raise ValueError(
+    raise DivergenceError(
         f"Training diverged. Got {got} in epoch {outcome.diverged_in} "
         f"with learning_rate={settings.learning_rate}, generative_learning_rate={settings.generative_learning_rate}, "
         f"weight_decay={settings.weight_decay}, init_scale={settings.init_scale}. Lower the learning rate"
