@@ -67,7 +67,7 @@ class _CurveDisplay:
         area = f"area {getattr(self.curve, self.AREA):.3f}"
         label = area if self.name is None else f"{self.name} ({area})"
         x, y = getattr(self.curve, self.X_AXIS), getattr(self.curve, self.Y_AXIS)
-        (self.line_,) = self.ax_.plot(x, y, **{"label": label, "drawstyle": "steps-pre", **kwargs})
+        self.line_: Any = self.ax_.plot(x, y, **{"label": label, "drawstyle": "steps-pre", **kwargs})[0]
         self.ax_.set(xlabel=LABELS[self.X_AXIS], ylabel=LABELS[self.Y_AXIS], xlim=(0.0, 1.0))
         self.ax_.legend()
         return self
