@@ -65,7 +65,7 @@ def prepare_markdown(app: Any, docname: str, source: list[str]) -> None:
 
 # --- API ---
 
-PUBLIC = ["bags", "estimators", "explain", "scaling", "shards"] + [
+PUBLIC = ["bags", "estimators", "explain", "scaling", "selective", "shards"] + [
     f"evaluation.{name}" for name in ("peers", "plans", "results", "runner", "splits", "statistics")
 ]
 

@@ -26,6 +26,7 @@ ROOMS = [
     ["calibration", "explain"],
     ["persistence"],
     ["estimators"],
+    ["selective"],
     ["datasets"],
     ["evaluation"],
     ["reproduction"],

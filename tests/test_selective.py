@@ -1,0 +1,343 @@
+"""The reject option: curves against their definition, and a promise that is kept."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom, binomtest
+from sklearn.datasets import load_digits
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.svm import LinearSVC
+
+from setrbm import ClassSetRBMCV
+from setrbm.datasets import make_digit_sets
+from setrbm.selective import (
+    PrecisionCoverageDisplay,
+    RejectOption,
+    ReliabilityDisplay,
+    RiskCoverageDisplay,
+    SelectivePrecisionRecallDisplay,
+    promise,
+    selective_curve,
+    sureness,
+)
+from setrbm.selective.promise import accepted_counts, fewest_sets
+
+
+class Known:
+    """A fitted classifier whose probabilities are its input."""
+
+    classes_ = np.array(["a", "b", "c"])
+
+    def predict_proba(self, X):
+        return np.asarray(X)
+
+
+P = np.array([[0.7, 0.2, 0.1], [0.1, 0.5, 0.4], [0.3, 0.3, 0.4]])
+
+
+def test_sureness_is_the_probability_of_the_class_or_its_lead():
+    predicted, scores = sureness(Known(), P)
+    assert predicted.tolist() == ["a", "b", "c"]
+    np.testing.assert_allclose(scores, [0.7, 0.5, 0.4])
+    np.testing.assert_allclose(sureness(Known(), P, "margin")[1], [0.5, 0.1, 0.1])
+    with pytest.raises(ValueError, match="sureness must be 'probability' or 'margin'. Got 'entropy'"):
+        sureness(Known(), P, "entropy")
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_a_classifier_without_probabilities_has_margins_of_decisions(n_classes):
+    X, y = load_digits(n_class=n_classes, return_X_y=True)
+    model = LinearSVC().fit(X[:200], y[:200])
+    predicted, scores = sureness(model, X[200:], "margin")
+    assert (predicted == model.predict(X[200:])).all()
+    decisions = model.decision_function(X[200:])
+    expected = np.abs(decisions) if n_classes == 2 else np.diff(np.sort(decisions, axis=1)[:, -2:], axis=1).ravel()
+    np.testing.assert_allclose(scores, expected)
+    with pytest.raises(ValueError, match="needs a classifier with predict_proba. LinearSVC has none. Use 'margin'"):
+        sureness(model, X)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_curve_is_its_definition_at_every_threshold(seed):
+    rng = np.random.default_rng(seed)
+    # Few values, so that there are ties.
+    scores, y_true, y_pred = rng.integers(0, 8, 60) / 8, rng.integers(0, 3, 60), rng.integers(0, 3, 60)
+    curve = selective_curve(y_true, y_pred, scores)
+    assert len(curve.thresholds) == len(np.unique(scores))
+    assert (np.diff(curve.thresholds) < 0).all()
+    for t, coverage, precision, recall in zip(
+        curve.thresholds, curve.coverage, curve.precision, curve.recall, strict=True
+    ):
+        accepted = scores > t
+        right = (y_true == y_pred) & accepted
+        assert coverage == accepted.mean()
+        assert precision == right.sum() / accepted.sum()
+        assert recall == right.mean()
+    assert curve.coverage[-1] == 1.0
+    np.testing.assert_array_equal(curve.risk, 1 - curve.precision)
+
+
+def test_areas_of_perfect_and_of_useless_scores():
+    right = np.repeat([True, False], [60, 40])
+    y = np.zeros(100, dtype=int)
+    best = selective_curve(y, np.where(right, 0, 1), right + np.linspace(0, 0.5, 100))
+    assert best.area == pytest.approx(0.6)
+    assert best.risk_area == pytest.approx(np.mean([max(0, 1 - 60 / m) for m in range(1, 101)]))
+    constant = selective_curve(y, np.where(right, 0, 1), np.ones(100))
+    assert constant.area == pytest.approx(0.36)
+    assert constant.risk_area == pytest.approx(0.4)
+
+
+# --- the promise ---
+
+
+def test_the_fewest_sets_are_those_that_an_exact_test_accepts():
+    for precision, confidence in ((0.9, 0.95), (0.95, 0.95), (0.98, 0.9)):
+        n = fewest_sets(precision, confidence)
+        assert binom.sf(n - 1, n, precision) <= 1 - confidence < binom.sf(n - 2, n - 1, precision)
+
+
+@pytest.mark.parametrize("n", [59, 60, 200, 1500, 50_000])
+def test_the_sequence_is_known_before_any_label_and_ends_with_all_sets(n):
+    counts = accepted_counts(n, 0.95, 0.95)
+    assert counts[0] >= 59
+    assert counts[-1] == n
+    assert (np.diff(counts) > 0).all()
+    assert counts[0] <= max(59, np.ceil(n / 4))
+
+
+def population(noise, n=200_000, seed=0):
+    """Return scores, sorted from the highest, whether each prediction is right, and the precision from there up.
+
+    Without noise a score is the probability of being right. With "flat" all are right equally often, slightly less than
+    in 95 % of the cases, whatever their score.
+    """
+    rng = np.random.default_rng(seed)
+    p = 1 / (1 + np.exp(-np.abs(rng.normal(2.0, 2.0, n))))
+    scores = np.sort(p)[::-1]
+    right = rng.random(n) < (0.9495 if noise == "flat" else scores * (1 - noise))
+    return scores, right, np.cumsum(right) / np.arange(1, n + 1)
+
+
+CASES = [(0.9, 0.0, 300), (0.95, 0.0, 1000), (0.95, 0.03, 1000), (0.95, "flat", 1000)]
+
+
+@pytest.mark.parametrize(("precision", "noise", "n"), CASES)
+def test_the_promise_is_broken_at_most_as_often_as_it_says(precision, noise, n):
+    scores, right, precisions = population(noise)
+    rng = np.random.default_rng(1)
+    broken, runs = 0, 400
+    for _ in range(runs):
+        drawn = rng.integers(0, len(scores), n)
+        threshold = promise(scores[drawn], right[drawn], precision, 0.95).threshold
+        accepted = int(np.searchsorted(-scores, -threshold, side="left"))
+        broken += accepted > 0 and precisions[accepted - 1] < precision
+    # Significantly more often than 5 % would be a broken guarantee.
+    assert binomtest(broken, runs, 0.05, alternative="greater").pvalue > 0.01
+
+
+def test_choosing_the_best_threshold_by_a_pointwise_bound_would_break_the_promise():
+    """The mistake that the sequence avoids; it shows that the test above can fail."""
+    scores, right, precisions = population("flat")
+    rng = np.random.default_rng(1)
+    broken = 0
+    for _ in range(200):
+        drawn = np.sort(rng.integers(0, len(scores), 1000))
+        m = np.arange(1, 1001)
+        passed = np.flatnonzero(binom.sf(np.cumsum(right[drawn]) - 1, m, 0.95) <= 0.05)
+        broken += len(passed) > 0 and precisions[drawn[passed[-1]]] < 0.95
+    assert binomtest(int(broken), 200, 0.05, alternative="greater").pvalue < 0.01
+
+
+def test_the_share_left_to_people_lies_in_its_interval():
+    scores, right, _ = population(0.0)
+    rng = np.random.default_rng(2)
+    inside = 0
+    for _ in range(200):
+        drawn = rng.integers(0, len(scores), 800)
+        found = promise(scores[drawn], right[drawn], 0.9, 0.95)
+        share = (scores <= found.threshold).mean()
+        inside += found.share_low <= share <= found.share_high
+        assert found.share_left == pytest.approx(1 - found.n_accepted / 800)
+    # Choosing the threshold by the labels of the same sets costs little.
+    assert inside >= 180
+
+
+def test_where_all_are_right_all_are_accepted():
+    found = promise(np.linspace(0, 1, 100), np.ones(100, dtype=bool), 0.95, 0.95)
+    assert (found.threshold, found.n_accepted, found.share_left, found.share_high) == (-np.inf, 100, 0.0, 0.0)
+    assert found.precision_bound == pytest.approx(0.05 ** (1 / 100))
+
+
+def test_equal_scores_are_accepted_together_or_not_at_all():
+    scores = np.repeat([0.9, 0.6], [150, 150])
+    right = np.concatenate([np.ones(150, dtype=bool), np.arange(150) % 2 == 0])
+    found = promise(scores, right, 0.95, 0.95)
+    assert (found.threshold, found.n_accepted) == (0.6, 150)
+    constant = promise(np.ones(300), right, 0.95, 0.95)
+    assert (constant.threshold, constant.n_accepted) == (np.inf, 0)
+
+
+# --- the meta-estimator ---
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    return X[order], np.array([f"digit {d}" for d in y])[order]
+
+
+LOGISTIC = LogisticRegression(C=0.001, max_iter=500)
+
+
+@pytest.mark.parametrize("kind", ["probability", "margin"])
+def test_accepted_predictions_keep_the_precision(digits, kind):
+    X, y = digits
+    model = RejectOption(LOGISTIC, precision=0.97, sureness=kind, random_state=0).fit(X[:1200], y[:1200])
+    accepted = model.accepts(X[1200:])
+    answers = model.predict_or_reject(X[1200:])
+    assert answers.dtype == object
+    assert (model.predict(X[1200:]) == model.classifier_.predict(X[1200:])).all()
+    assert [answer is None for answer in answers] == (~accepted).tolist()
+    assert (answers[accepted] == model.predict(X[1200:])[accepted]).all()
+    assert (answers[accepted] == y[1200:][accepted]).mean() > 0.97
+    assert 0.3 < accepted.mean() < 1.0
+    assert model.promise_.n_held_out == 360
+    assert (model.predict_or_reject(X[:5], rejected="ask")[~model.accepts(X[:5])] == "ask").all()
+    np.testing.assert_array_equal(model.predict_proba(X), model.classifier_.predict_proba(X))
+    np.testing.assert_array_equal(model.decision_function(X), model.classifier_.decision_function(X))
+
+
+def test_a_frozen_classifier_is_not_fitted_and_all_sets_set_the_threshold(digits):
+    X, y = digits
+    frozen = FrozenEstimator(LOGISTIC.fit(X[:600], y[:600]))
+    before = frozen.estimator.coef_.copy()
+    model = RejectOption(frozen, precision=0.9).fit(X[600:], y[600:])
+    np.testing.assert_array_equal(frozen.estimator.coef_, before)
+    assert model.promise_.n_held_out == len(y) - 600
+    predicted, scores = sureness(frozen, X[600:])
+    assert model.promise_ == promise(scores, predicted == y[600:], 0.9, 0.95)
+
+
+def test_the_held_out_sets_are_not_learned_from(digits):
+    X, y = digits
+    seen = []
+
+    class Recording(LogisticRegression):
+        def fit(self, X, y):
+            seen.append(X)
+            return super().fit(X, y)
+
+    model = RejectOption(Recording(C=0.001, max_iter=500), precision=0.9, held_out=0.5, random_state=0).fit(X, y)
+    assert [len(part) for part in seen] == [898]
+    assert model.promise_.n_held_out == 899
+
+
+def test_every_class_can_have_its_own_promise(digits):
+    X, y = digits
+    frozen = FrozenEstimator(LOGISTIC.fit(X[:400], y[:400]))
+    with pytest.warns(UserWarning, match=r"for \d+ of 10 classes, the first digit \d: sets predicted as such are left"):
+        model = RejectOption(frozen, precision=0.9, per_class=True).fit(X[400:1400], y[400:1400])
+    predicted, scores = sureness(frozen, X[1400:])
+    thresholds = np.array([model.promise_[label].threshold for label in predicted])
+    np.testing.assert_array_equal(model.accepts(X[1400:]), scores > thresholds)
+    refused = [label for label, kept in model.promise_.items() if not kept.n_accepted]
+    assert not model.accepts(X[1400:])[np.isin(predicted, refused)].any()
+    # Together: each may fail with a tenth of the probability.
+    label = next(label for label, kept in model.promise_.items() if kept.n_accepted)
+    predicted, scores = sureness(frozen, X[400:1400])
+    of_class = predicted == label
+    assert model.promise_[label] == promise(scores[of_class], (predicted == y[400:1400])[of_class], 0.9, 0.995)
+
+
+def test_sets_of_vectors_are_taken_too():
+    bags, y = make_digit_sets(400, random_state=0)
+    model = RejectOption(ClassSetRBMCV(20, max_epochs=60, random_state=0), precision=0.8, random_state=0).fit(bags, y)
+    test, labels = make_digit_sets(200, "test", random_state=1)
+    accepted = model.accepts(test)
+    assert accepted.any()
+    assert (model.predict(test)[accepted] == labels[accepted]).mean() > 0.8
+
+
+def test_a_promise_that_cannot_be_kept_is_refused_honestly():
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet(np.ones(3), 2000)
+    guessed = Known.classes_[rng.integers(0, 3, 2000)]
+    hopeless = pytest.warns(UserWarning, match="all sets are left to people. More held-out sets would not help")
+    with hopeless:
+        model = RejectOption(FrozenEstimator(Known()), precision=0.9).fit(P, guessed)
+    assert not model.accepts(P).any()
+    assert (model.predict_or_reject(P, rejected="ask") == "ask").all()
+    right = np.where(rng.random(300) < 0.97, Known.classes_[P[:300].argmax(axis=1)], "none")
+    with pytest.warns(UserWarning, match=r"About [\d,]+00 held-out sets would be enough \(now 300\)"):
+        RejectOption(FrozenEstimator(Known()), precision=0.96).fit(P[:300], right)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"precision": 1.0}, "precision must lie between 0 and 1. Got 1.0"),
+        ({"precision": "high"}, "precision must lie between 0 and 1. Got 'high'"),
+        ({"confidence": 0}, "confidence must lie between 0 and 1. Got 0"),
+        ({"held_out": True}, "held_out must lie between 0 and 1. Got True"),
+        ({"sureness": "entropy"}, "sureness must be 'probability' or 'margin'"),
+        ({"precision": 0.999}, "needs at least 2995 held-out sets, even if all of them are right. Got 540"),
+    ],
+)
+def test_what_cannot_be_promised_is_refused(digits, setting, message):
+    with pytest.raises(ValueError, match=message):
+        RejectOption(LOGISTIC, **setting).fit(*digits)
+
+
+def test_it_works_where_scikit_learn_expects_a_classifier(digits):
+    X, y = digits
+    scores = cross_val_score(RejectOption(LOGISTIC, precision=0.9, random_state=0), X[:900], y[:900], cv=3)
+    assert scores.min() > 0.8
+
+
+# --- displays ---
+
+
+@pytest.fixture(autouse=True)
+def _no_screen():
+    import matplotlib as mpl
+
+    mpl.use("agg")
+
+
+@pytest.mark.parametrize(
+    ("display", "x", "y", "area"),
+    [
+        (PrecisionCoverageDisplay, "coverage", "precision", "precision_area"),
+        (RiskCoverageDisplay, "coverage", "risk", "risk_area"),
+        (SelectivePrecisionRecallDisplay, "recall", "precision", "area"),
+    ],
+)
+def test_a_display_draws_the_curve_and_names_its_area(digits, display, x, y, area):
+    X, labels = digits
+    model = LOGISTIC.fit(X[:300], labels[:300])
+    curve = selective_curve(labels[300:], *sureness(model, X[300:], "margin"))
+    shown = display.from_estimator(model, X[300:], labels[300:], kind="margin", color="red")
+    np.testing.assert_array_equal(shown.line_.get_xdata(), getattr(curve, x))
+    np.testing.assert_array_equal(shown.line_.get_ydata(), getattr(curve, y))
+    assert shown.line_.get_color() == "red"
+    assert shown.line_.get_label() == f"LogisticRegression (area {getattr(curve, area):.3f})"
+    assert x in shown.ax_.get_xlabel()
+    assert y in shown.ax_.get_ylabel()
+    again = display.from_predictions(labels[:2], labels[:2], [0.5, 0.6], name="all right", ax=shown.ax_)
+    assert again.ax_ is shown.ax_
+    assert len(shown.ax_.lines) == 2
+
+
+def test_reliability_compares_probabilities_with_what_is_right(digits):
+    X, y = digits
+    model = LOGISTIC.fit(X[:300], y[:300])
+    shown = ReliabilityDisplay.from_estimator(model, X[300:], y[300:], n_bins=5)
+    predicted, p = sureness(model, X[300:])
+    assert shown.counts.sum() == len(p)
+    top = p >= 0.8
+    assert shown.confidence[-1] == pytest.approx(p[top].mean())
+    assert shown.accuracy[-1] == pytest.approx((predicted == y[300:])[top].mean())
+    np.testing.assert_allclose(shown.points_.get_offsets(), np.column_stack([shown.confidence, shown.accuracy]))
