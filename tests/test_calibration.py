@@ -26,7 +26,9 @@ def test_the_temperature_that_labels_were_drawn_with_is_found(temperature, n_cla
 
 def test_a_weight_counts_as_repetition():
     F, y = drawn(2.0, n=300)
-    weight = np.random.default_rng(1).integers(1, 4, 300)
+    # Wrong predictions weigh more, so that weights matter.
+    weight = np.where((-F).argmax(axis=1) == y, 1, 4)
+    assert fit_temperature(F, y, np.ones(300)) < 0.5 * fit_temperature(F, y, weight.astype(float))
     weighted = fit_temperature(F, y, weight.astype(float))
     repeated = fit_temperature(np.repeat(F, weight, axis=0), np.repeat(y, weight), np.ones(weight.sum()))
     # The smoothing depends on the number of sets, not on their weight.
@@ -94,7 +96,7 @@ def test_without_a_refit_the_held_out_sets_are_used():
 def test_sets_that_cannot_be_held_out_leave_the_probabilities_as_they_are():
     X = np.random.default_rng(0).random((3, 2, 4))
     chosen = pytest.warns(UserWarning, match="No set can be held out: every class has only one")
-    with chosen, pytest.warns(UserWarning, match="The probabilities are not calibrated: no set can be held out"):
+    with chosen, pytest.warns(UserWarning, match="The probabilities are not calibrated: no set could be held out"):
         model = ClassSetRBMCV(3, calibrate=True, **SETTINGS).fit(X, [0, 1, 2])
     assert model.calibration_temperature_ == 1.0
 

@@ -1256,3 +1256,15 @@ def test_a_failed_fold_is_told_and_the_exit_code_says_so(tmp_path, monkeypatch):
     assert "Failed: SVM-max on musk1, repetition 1, fold 1 and 2 more: ValueError: no luck" in result.stderr
     assert result.stderr.count("no luck") == 1
     assert "3 folds failed. Run the same command to try them again." in result.stderr
+
+
+def test_probabilities_can_be_calibrated(work, tmp_path):
+    assert run("fit", work / "data.csv", tmp_path / "m", *QUICK, "--calibrate").exit_code == 0
+    assert load(tmp_path / "m").calibration_temperature_ != 1.0
+
+
+def test_a_feature_cannot_be_the_bag_column(work):
+    name = load(work / "model.safetensors").feature_names_in_[0]
+    result = run("predict", work / "model.safetensors", work / "data.csv", "--bag", name)
+    assert result.exit_code == 2
+    assert f"--bag must name the column of the sets, not a feature of the model. Got '{name}'" in result.stderr

@@ -9,6 +9,8 @@ from sklearn.model_selection import GridSearchCV, ShuffleSplit, StratifiedKFold
 from setrbm import ClassSetRBM, ClassSetRBMCV
 from setrbm.estimators import MaxOutClassifierCV
 from setrbm.estimators.cv_results import cv_results
+from setrbm.training import Schedule
+from setrbm.training.tracker import Tracker
 
 SETTINGS = {"init_scale": 0.3, "max_epochs": 20, "random_state": 0}
 
@@ -155,7 +157,7 @@ def test_a_scorer_uses_weights_of_the_fitted_scale():
 def test_max_out_classifiers_take_cv_and_scoring_too():
     X, y = easy()
     settings = {"learning_rate": (0.01, 0.1), "weight_decay": 0.0, "refit": True} | SETTINGS
-    model = MaxOutClassifierCV("mlp", n_hidden=5, cv=3, scoring="accuracy", **settings).fit(X, y)
+    model = MaxOutClassifierCV("mlp", n_hidden=5, cv=3, scoring="accuracy", early_stopping=False, **settings).fit(X, y)
     assert model.n_splits_ == 3
     assert 0.5 <= model.best_score_ == max(model.cv_results_["mean_test_score"]) <= 1.0
 
@@ -193,3 +195,59 @@ def test_ctrl_c_in_the_refit_keeps_a_model_of_the_best_candidate(monkeypatch):
     assert model.cv_results_["rank_test_score"][model.best_index_] == 1
     assert model.temperature_ == model.calibration_temperature_ == 1.0
     assert model.predict(easy()[0]).shape == (60,)
+
+
+def test_a_scorer_sees_models_of_the_number_of_epochs_that_is_refitted():
+    X, y = easy()
+    for several in ({"early_stopping": True}, {"max_epochs": (10, 20)}):
+        settings = SETTINGS | {"learning_rate": 0.1} | several
+        with pytest.raises(ValueError, match="scoring with cv needs one number of epochs for all splits"):
+            ClassSetRBMCV(5, cv=3, scoring="neg_log_loss", **settings).fit(X, y)
+
+
+def test_every_split_is_scored_with_its_own_model():
+    X, y = easy()
+    seen = []
+
+    def scorer(estimator, sets, labels):
+        seen.append((estimator.W_.copy(), len(labels)))
+        return 0.0
+
+    splits = [(np.arange(0, 40), np.arange(40, 60)), (np.arange(30, 60), np.arange(0, 30))]
+    ClassSetRBMCV(5, learning_rate=0.1, cv=splits, scoring=scorer, **SETTINGS).fit(X, y)
+    assert [n for _, n in seen] == [20, 30]
+    assert (seen[0][0] != seen[1][0]).any()
+
+
+def test_splits_may_be_masks_and_sets_without_weight_are_refused():
+    X, y = easy()
+    mask = np.arange(60) < 15
+    settings = SETTINGS | {"learning_rate": 0.1}
+    masks = ClassSetRBMCV(5, cv=[(~mask, mask)], **settings).fit(X, y)
+    numbers = ClassSetRBMCV(5, cv=[(np.arange(15, 60), np.arange(15))], **settings).fit(X, y)
+    assert masks.best_score_ == numbers.best_score_
+    with pytest.raises(IndexError, match="Set 99 is out of range for 60 sets"):
+        ClassSetRBMCV(5, cv=[(np.arange(15, 60), [99])], **settings).fit(X, y)
+    with pytest.raises(ValueError, match="cv needs sets with a weight above zero"):
+        ClassSetRBMCV(5, cv=3, **settings).fit(X, y, sample_weight=np.where(mask, 0.0, 1.0))
+
+
+def test_ctrl_c_in_a_scorer_or_in_calibration_keeps_a_model(monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("setrbm.estimators.one_fit.fit_temperature", interrupt)
+    for extra, fits in (({"scoring": interrupt}, 1.0), ({"calibrate": True}, 5.0)):
+        model = ClassSetRBMCV(5, learning_rate=(0.05, 0.1), **SETTINGS, **extra)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(*easy())
+        assert model.temperature_ == fits
+        assert model.calibration_temperature_ == 1.0
+
+
+def test_a_candidate_that_diverged_in_one_split_drops_no_other():
+    tracker = Tracker(Schedule(8, rungs=(2,), ends=(8,)), [8] * 4, [0] * 4, [0, 0, 1, 1], 100.0)
+    for losses in ([1.0, np.inf, 1.0, 1.0], [1.0, np.inf, 1.0, 1.0]):
+        scores = np.array([[0.1, 0.1], [0.1, 0.1], [0.5, 0.5], [0.5, 0.5]])
+        tracker.note(np.array(losses), scores, tracker.running())
+    assert tracker.dropped.tolist() == [True, False, False, False]

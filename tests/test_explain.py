@@ -179,3 +179,14 @@ def test_a_plot_marks_the_vector_that_decided_and_only_that():
     assert axes[0].figure.get_suptitle() == "Set second: a (no vector decided alone)"
     with pytest.raises(ValueError, match=r"plot shows one set. Got 2. Select one first: explanation\[0\].plot\(\)"):
         explained_sets().plot()
+
+
+@pytest.mark.parametrize("key", [slice(1, 2), [1], np.array([False, True])])
+def test_several_sets_of_an_explanation_can_be_selected(key):
+    part, whole = explained_sets()[key], explained_sets()
+    assert part.ids.tolist() == ["second"]
+    assert part.drop.tolist() == [0.009, -0.2, 0.0]
+    assert whole[[1, 0]].drop.tolist() == [0.009, -0.2, 0.0, 0.0, 0.7]
+    assert whole[[1, 0]].offsets.tolist() == [0, 3, 5]
+    with pytest.raises(IndexError, match="Set 9 is out of range for 2 sets"):
+        whole[9]

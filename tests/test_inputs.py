@@ -83,6 +83,10 @@ def test_the_largest_set_is_known_after_shards_parts_and_files(tmp_path):
     shards = write_shards(tmp_path / "shards", several, np.append(y, 1), sets_per_shard=10)
     model = ClassSetRBM(**SETTINGS).fit(shards)
     assert model.largest_set_ == 7
+    larger = write_shards(
+        tmp_path / "larger", Bags.from_list([np.ones((9, 3)), *X]), np.append(1, y), sets_per_shard=10
+    )
+    assert ClassSetRBM(**SETTINGS).fit(shards).partial_fit(larger).largest_set_ == 9
     model.save(tmp_path / "model")
     assert load(tmp_path / "model").largest_set_ == 7
     parts = ClassSetRBM(**SETTINGS).partial_fit(X, y, classes=[0, 1])
@@ -160,3 +164,52 @@ def test_lists_and_arrays_take_feature_names(is_sparse):
     assert list(bags.ids) == ["x", "y"]
     with pytest.raises(ValueError, match="There must be one name for each of 2 features. Got 1"):
         Bags.from_list(given, feature_names=["a"])
+
+
+def test_masked_values_are_refused():
+    masked = np.ma.masked_equal([[1.0, -999.0], [2.0, 3.0]], -999.0)
+    for make in (
+        lambda: Bags.from_list([masked]),
+        lambda: Bags(masked, [0, 2]),
+        lambda: Bags.from_groups(masked, [1, 1]),
+    ):
+        with pytest.raises(ValueError, match="All values must be given. Got 1 masked"):
+            make()
+    assert Bags.from_list([np.ma.array([[1.0]])]).X.tolist() == [[1.0]]
+
+
+def test_columns_of_a_frame_can_be_ignored_and_must_differ():
+    data = frame().assign(note="text")
+    for ignore in ("note", ["note"]):
+        assert list(Bags.from_frame(data, label="label", ignore=ignore)[0].feature_names) == ["x"]
+    with pytest.raises(ValueError, match=r"Name columns that are not features in ignore=\[...\]"):
+        Bags.from_frame(data, label="label")
+    for wrong in ({"label": "bag"}, {"label": "label", "ignore": "label"}, {"ignore": ["bag"]}):
+        with pytest.raises(ValueError, match="bag, label and ignore must name different columns"):
+            Bags.from_frame(data, **wrong)
+    with pytest.raises(ValueError, match="The frame must have a column 'nte'"):
+        Bags.from_frame(data, label="label", ignore="nte")
+
+
+def test_a_frame_with_text_is_warned_about_before_it_is_refused():
+    data = frame().assign(bag=lambda rows: rows["bag"].astype(str) + "x")
+    with pytest.warns(UserWarning, match="Use Bags.from_frame"), pytest.raises(ValueError, match="could not convert"):
+        ClassSetRBM(**SETTINGS).fit(data, data["label"])
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS[:4], ids=name)
+def test_one_label_per_vector_is_refused_in_words(estimator):
+    X, y = sets()
+    with pytest.raises(ValueError, match="one label for each of the 30 sets. Got 120, one per vector"):
+        estimator.fit(X, np.repeat(y, 4))
+
+
+@pytest.mark.parametrize("X", [None, "train.csv"])
+def test_a_file_name_is_refused_in_words(X):
+    with pytest.raises(TypeError, match="Read a file of sets with setrbm.datasets.read_sets"):
+        ClassSetRBM(**SETTINGS).fit(X, [0, 1])
+
+
+def test_four_dimensions_are_too_many():
+    with pytest.raises(ValueError, match="X must have at most 3 dimensions: sets, vectors, features. Got 4"):
+        ClassSetRBM(**SETTINGS).fit(np.ones((2, 2, 2, 2)), [0, 1])

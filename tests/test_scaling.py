@@ -101,3 +101,10 @@ def test_without_scaling_there_is_no_range():
     model = ClassSetRBM(3, max_epochs=1, scale=None, random_state=0).fit(np.eye(4), [0, 1, 0, 1])
     with pytest.raises(ValueError, match="check_range needs scale='auto', which keeps the range of each feature"):
         model.check_range(np.eye(4))
+
+
+@pytest.mark.parametrize("types", [("float32", "float64"), ("float64", "float32")])
+def test_the_training_data_in_another_float_type_are_inside_their_range(types):
+    X = 1000.0 + np.random.default_rng(0).random((100, 3, 5))
+    model = ClassSetRBM(3, max_epochs=1, random_state=0).fit(X.astype(types[0]), np.arange(100) % 2)
+    assert model.check_range(X.astype(types[0]).astype(types[1])).n_values_outside == 0

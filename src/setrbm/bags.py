@@ -84,7 +84,7 @@ class Bags:
         """
         sets = list(sets)
         names = _common_names(sets) if feature_names is None else feature_names
-        matrices = [s if sparse.issparse(s) else np.asarray(s) for s in sets]
+        matrices = [s if sparse.issparse(s) else _unmasked(s) for s in sets]
         if not matrices:
             raise ValueError("There must be at least one set. Got none.")
         for k, matrix in enumerate(matrices):
@@ -208,14 +208,18 @@ class Bags:
 
     @overload
     @classmethod
-    def from_frame(cls, frame: Any, bag: str = "bag", label: None = None) -> Bags: ...
+    def from_frame(cls, frame: Any, bag: str = "bag", label: None = None, ignore: Iterable[str] = ()) -> Bags: ...
 
     @overload
     @classmethod
-    def from_frame(cls, frame: Any, bag: str = "bag", *, label: str) -> tuple[Bags, Labels]: ...
+    def from_frame(
+        cls, frame: Any, bag: str = "bag", *, label: str, ignore: Iterable[str] = ()
+    ) -> tuple[Bags, Labels]: ...
 
     @classmethod
-    def from_frame(cls, frame: Any, bag: str = "bag", label: str | None = None) -> Bags | tuple[Bags, Labels]:
+    def from_frame(
+        cls, frame: Any, bag: str = "bag", label: str | None = None, ignore: Iterable[str] = ()
+    ) -> Bags | tuple[Bags, Labels]:
         """Create bags from a pandas, polars or arrow data frame with one vector per row.
 
         All columns except the bag and label columns are features. Sets are in order of first appearance; their rows
@@ -228,6 +232,8 @@ class Bags:
             The column with the id of the set that each row belongs to.
         label : str, optional
             The column with the label of the set, the same in all rows of a set. If given, ``(bags, y)`` is returned.
+        ignore : str or iterable of str
+            Columns that are not features.
 
         Examples
         --------
@@ -237,31 +243,18 @@ class Bags:
         >>> bags, list(y), list(bags.feature_names)
         (Bags(2 sets, 3 vectors, 1 feature, dense float64), ['a', 'b'], ['x'])
         """
-        is_pandas = type(frame).__module__.startswith("pandas")
-        if is_pandas and (odd := [name for name in frame.columns if not isinstance(name, str)]):
-            raise ValueError(
-                f"Column names must be strings. Got {odd[0]!r}. Rename them first: "
-                "frame.columns = frame.columns.astype(str)."
-            )
-        if nw.dependencies.is_polars_lazyframe(frame):
-            raise TypeError("A lazy frame holds no data yet. Collect it first: frame.collect().")
-        try:
-            table = nw.from_native(frame, eager_only=True)
-        except TypeError:
-            raise TypeError(
-                f"frame must be a data frame of pandas, polars or pyarrow. Got {type(frame).__name__}."
-            ) from None
+        table = _as_table(frame)
         schema = table.schema
-        for column in (bag, label):
+        ignored = (ignore,) if isinstance(ignore, str) else tuple(ignore)
+        if bag == label or bag in ignored or label in ignored:
+            raise ValueError(f"bag, label and ignore must name different columns. Got {bag!r}, {label!r}, {ignored!r}.")
+        for column in (bag, label, *ignored):
             if column is not None and column not in schema:
                 raise ValueError(f"The frame must have a column {column!r}. Got the columns {_quoted(schema)}.")
+        for column in (bag, label):
             if column is not None:
                 _refuse_missing(table[column].is_null().to_numpy(), f"Column {column!r}")
-        features = [name for name in schema if name not in (bag, label)]
-        if not features:
-            raise ValueError(f"The frame must have at least one feature column besides {bag!r}. Got none.")
-        if text := [name for name in features if not (schema[name].is_numeric() or schema[name] == nw.Boolean)]:
-            raise ValueError(f"Feature columns must be numeric. Got {_quoted(text)} of type {schema[text[0]]}.")
+        features = _feature_columns(schema, (bag, label, *ignored))
         X: Labels = table.select(features).to_numpy()
         groups: Labels = table[bag].to_numpy()
         if label is None:
@@ -382,7 +375,7 @@ class Bags:
             return self.X[self.offsets[at] : self.offsets[at + 1]]
         if isinstance(key, slice) and key.step in (None, 1):
             return self._span(*key.indices(len(self))[:2])
-        return self._take(_as_positions(key, len(self)))
+        return self._take(as_positions(key, len(self)))
 
     def _span(self, start: int, stop: int) -> Bags:
         """Return the sets from start to stop, as a view."""
@@ -446,12 +439,50 @@ def _as_matrix(X: Any) -> Any:
             X.sum_duplicates()
         X.has_canonical_format = True
         return X
-    X = np.asarray(X)
+    X = _unmasked(X)
     if X.ndim != 2:
         raise ValueError(f"X must be a matrix with one vector per row. Got {X.ndim} dimension(s).")
     if X.dtype.kind not in "fiub":
         X = _numbers_from_objects(X)
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+
+
+def _as_table(frame: Any) -> Any:
+    """Return a data frame as narwhals sees it."""
+    is_pandas = type(frame).__module__.startswith("pandas")
+    if is_pandas and (odd := [name for name in frame.columns if not isinstance(name, str)]):
+        raise ValueError(
+            f"Column names must be strings. Got {odd[0]!r}. Rename them first: "
+            "frame.columns = frame.columns.astype(str)."
+        )
+    if nw.dependencies.is_polars_lazyframe(frame):
+        raise TypeError("A lazy frame holds no data yet. Collect it first: frame.collect().")
+    try:
+        return nw.from_native(frame, eager_only=True)
+    except TypeError:
+        raise TypeError(
+            f"frame must be a data frame of pandas, polars or pyarrow. Got {type(frame).__name__}."
+        ) from None
+
+
+def _feature_columns(schema: Any, others: tuple[str | None, ...]) -> list[str]:
+    """Return the columns that are features; refuse those that are not numeric."""
+    features = [name for name in schema if name not in others]
+    if not features:
+        raise ValueError(f"The frame must have at least one feature column besides {others[0]!r}. Got none.")
+    if text := [name for name in features if not (schema[name].is_numeric() or schema[name] == nw.Boolean)]:
+        raise ValueError(
+            f"Feature columns must be numeric. Got {_quoted(text)} of type {schema[text[0]]}. Name columns that are "
+            "not features in ignore=[...], and the label column in label=."
+        )
+    return features
+
+
+def _unmasked(X: Any) -> npt.NDArray[Any]:
+    """Return an array; refuse one with masked values, which would otherwise become data."""
+    if isinstance(X, np.ma.MaskedArray) and (n_masked := int(np.ma.getmaskarray(X).sum())):
+        raise ValueError(f"All values must be given. Got {n_masked} masked. Impute them first.")
+    return np.asarray(X)
 
 
 def _is_canonical(X: Any) -> bool:
@@ -607,7 +638,8 @@ def _first_of_tuple(key: tuple[Any, ...]) -> Any:
     raise IndexError("Bags can be indexed by set only. Use bags.X to select features.")
 
 
-def _as_positions(key: Any, n_sets: int) -> Integers:
+def as_positions(key: Any, n_sets: int) -> Integers:
+    """Return the positions that a slice, a mask or integers select."""
     if isinstance(key, slice):
         return np.arange(n_sets)[key]
     array = np.asarray(key)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import narwhals as nw
@@ -18,7 +19,7 @@ from scipy import sparse
 from scipy.special import log_expit
 
 from setrbm._types import Array, Constraint, Integers, Mask, Pooling
-from setrbm.bags import Bags, FrameBackend
+from setrbm.bags import Bags, FrameBackend, as_positions, rows_of
 from setrbm.energy import Params, activations, free_energy_of_pool, log_posterior, pool_gradient
 from setrbm.pooling import set_pool
 
@@ -83,18 +84,18 @@ class Explanation:
     def __len__(self) -> int:
         return len(self.classes)
 
-    def __getitem__(self, k: int) -> Explanation:
-        """Return the explanation of one set."""
-        k = range(len(self))[k]
-        rows = slice(self.offsets[k], self.offsets[k + 1])
+    def __getitem__(self, key: Any) -> Explanation:
+        """Return the explanation of one set or, for a slice, a mask or a list of positions, of several."""
+        sets = as_positions([key] if isinstance(key, Integral) else key, len(self))
+        rows, offsets = rows_of(self.offsets, sets)
         return Explanation(
-            self.classes[k : k + 1],
+            self.classes[sets],
             self.drop[rows],
             self.alone[rows],
             self.contributions[rows],
-            self.total[k : k + 1],
-            np.array([0, self.offsets[k + 1] - self.offsets[k]]),
-            self.ids[k : k + 1],
+            self.total[sets],
+            offsets,
+            self.ids[sets],
             self.labels,
             self.feature_names,
         )
@@ -177,7 +178,10 @@ def _draw(
 ) -> Any:
     """Draw one set, one panel per quantity; ``top`` is the vector that decided, None if there is none."""
     if figure is None:
-        from matplotlib import pyplot as plt
+        try:
+            from matplotlib import pyplot as plt
+        except ImportError:
+            raise ImportError("plot needs matplotlib. Run: pip install matplotlib.") from None
 
         figure = plt.figure(figsize=(9.0, 1.6 + 0.28 * max(min(len(drop), 30), len(features))), layout="constrained")
     axes = figure.subplots(1, 3)

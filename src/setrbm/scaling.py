@@ -99,7 +99,8 @@ class Scaling:
         if is_sparse:
             values, factor, low = X.data, self.factor[X.indices], self.low[X.indices]
         # The ends of the range themselves may be off by rounding.
-        slack = 16 * np.finfo(np.result_type(bags.dtype, self.factor.dtype)).eps
+        eps = max(np.finfo(bags.dtype).eps, np.finfo(self.factor.dtype).eps)
+        slack = 16 * eps * (1.0 + (np.abs(values) + np.abs(low)) * factor)
         scaled = (values - low) * factor
         outside = (scaled < self.floor - slack) | (scaled > 1.0 + slack) | ((factor == 0.0) & (values != low))
         if is_sparse:

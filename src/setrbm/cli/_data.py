@@ -71,6 +71,8 @@ class Source:
         names = getattr(model, "feature_names_in_", None)
         if names is not None and (needed := [name for name in self.ignore if name in set(names)]):
             raise Refused(f"--ignore must not name a feature of the model. Got {needed[0]!r}.")
+        if names is not None and self.bag in set(names):
+            raise Refused(f"--bag must name the column of the sets, not a feature of the model. Got {self.bag!r}.")
         return {"feature_names": names, "n_features": model.n_features_in_}
 
     def _check_width(self, bags: Bags, model: Any) -> None:

@@ -26,6 +26,7 @@ def new_model(
     epochs: int | None,
     scale: str | None,
     class_weight: Any,
+    calibrate: bool,
     seed: int,
     jobs: int | None,
     engine: str,
@@ -46,7 +47,7 @@ def new_model(
     settings = {name: value for name, value in given.items() if value is not None}
     if scale == "none":
         settings["scale"] = None
-    return ClassSetRBMCV(**settings, engine=str(engine), random_state=seed)
+    return ClassSetRBMCV(**settings, calibrate=calibrate, engine=str(engine), random_state=seed)
 
 
 def class_weights(given: list[str] | None, y: Array) -> Any:

@@ -159,6 +159,14 @@ ScaleOption = Annotated[
         rich_help_panel=TRAINING,
     ),
 ]
+CalibrateOption = Annotated[
+    bool,
+    typer.Option(
+        "--calibrate",
+        help="Fit a temperature to predictions for sets that were not learned from; classes do not change.",
+        rich_help_panel=TRAINING,
+    ),
+]
 ClassWeightOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -15,6 +15,7 @@ from setrbm.cli._models import class_weights, load_model, new_model, true_codes
 from setrbm.cli._options import (
     TRAINING,
     BagOption,
+    CalibrateOption,
     ClassWeightOption,
     ConstraintOption,
     DataArgument,
@@ -41,7 +42,7 @@ MOST_CLASSES_SHOWN = 10
 # The options that do not apply to a fitted model.
 FOR_CROSS_VALIDATION = (
     "folds", "repeats", "constraint", "pooling", "objective", "hidden", "learning_rate", "epochs", "scale",
-    "class_weight", "seed", "jobs", "engine",
+    "class_weight", "calibrate", "seed", "jobs", "engine",
 )  # fmt: skip
 
 FittedOption = Annotated[
@@ -77,6 +78,7 @@ def evaluate(
     epochs: EpochsOption = None,
     scale: ScaleOption = None,
     class_weight: ClassWeightOption = None,
+    calibrate: CalibrateOption = False,
     seed: SeedOption = 0,
     jobs: JobsOption = None,
     engine: EngineOption = Engine.AUTO,
@@ -100,7 +102,8 @@ def evaluate(
         check_for_training(source, bags, y, objective, scale)
         estimator = new_model(
             constraint=constraint, pooling=pooling, objective=objective, hidden=hidden, rates=learning_rate,
-            epochs=epochs, scale=scale, class_weight=class_weights(class_weight, y), seed=seed, jobs=jobs,
+            epochs=epochs, scale=scale, class_weight=class_weights(class_weight, y), calibrate=calibrate,
+            seed=seed, jobs=jobs,
             engine=engine,
         )  # fmt: skip
         found = cross_validate(estimator, bags, y, folds, repeats, seed, "Cross-validating", quiet)

@@ -12,6 +12,7 @@ from setrbm.cli._data import Source, check_for_training
 from setrbm.cli._models import class_weights, new_model, training
 from setrbm.cli._options import (
     BagOption,
+    CalibrateOption,
     ClassWeightOption,
     ConstraintOption,
     DataArgument,
@@ -56,6 +57,7 @@ def fit(
     epochs: EpochsOption = None,
     scale: ScaleOption = None,
     class_weight: ClassWeightOption = None,
+    calibrate: CalibrateOption = False,
     seed: SeedOption = 0,
     jobs: JobsOption = None,
     engine: EngineOption = Engine.AUTO,
@@ -73,17 +75,15 @@ def fit(
     check_for_training(source, bags, y, objective, scale)
     estimator = new_model(
         constraint=constraint, pooling=pooling, objective=objective, hidden=hidden, rates=learning_rate,
-        epochs=epochs, scale=scale, class_weight=class_weights(class_weight, y), seed=seed, jobs=jobs, engine=engine,
+        epochs=epochs, scale=scale, class_weight=class_weights(class_weight, y), calibrate=calibrate, seed=seed,
+        jobs=jobs, engine=engine,
     )  # fmt: skip
     begin = time.perf_counter()
     fit_with_bar(estimator, bags, y, "Fitting", quiet)
     with completing(model, overwrite=force) as unfinished:
         estimator.save(unfinished)
     summary = _summary(estimator, bags, y) | {"seconds": time.perf_counter() - begin, "model": str(model)}
-    if json:
-        show_json(summary)
-    else:
-        _show(summary)
+    (show_json if json else _show)(summary)
 
 
 def fit_with_bar(estimator: Any, bags: Bags, y: Array, title: str, quiet: bool) -> None:

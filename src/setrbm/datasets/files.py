@@ -31,7 +31,7 @@ def read_sets(
     bag: str = "bag",
     label: str = "label",
     *,
-    ignore: Sequence[str] = (),
+    ignore: str | Sequence[str] = (),
     feature_names: Sequence[str] | None = None,
     n_features: int | None = None,
 ) -> tuple[Bags, Labels]:
@@ -46,7 +46,7 @@ def read_sets(
     bag, label : str
         The columns with the set and the label of a row; not used for svmlight. Spaces around ids and labels are
         removed.
-    ignore : sequence of str
+    ignore : str or sequence of str
         Columns that are not features; not for svmlight.
     feature_names : sequence of str, optional
         The columns to read as features, in this order; by default all except the bag, label and ignored columns. With
@@ -75,7 +75,7 @@ def read_sets(
     (Bags(2 sets, 3 vectors, 1 feature, dense float64), array([7, 8]), array(['bill', 'letter'], dtype='<U6'))
     """
     path = existing(Path(path))
-    table = _reader_for(path)(path, Wanted(bag, label, True, feature_names, n_features, ignore))
+    table = _reader_for(path)(path, Wanted(bag, label, True, feature_names, n_features, _as_names(ignore)))
     refuse_mixed_labels(path, table)
     bags, y = Bags.from_groups(table.X, table.bags, table.labels, feature_names=table.names)
     return bags, np.array(y.tolist())
@@ -86,7 +86,7 @@ def read_bags(
     bag: str = "bag",
     label: str = "label",
     *,
-    ignore: Sequence[str] = (),
+    ignore: str | Sequence[str] = (),
     feature_names: Sequence[str] | None = None,
     n_features: int | None = None,
 ) -> Bags:
@@ -106,7 +106,7 @@ def read_bags(
     Bags(2 sets, 3 vectors, 2 features, dense float64)
     """
     path = existing(Path(path))
-    table = _reader_for(path)(path, Wanted(bag, label, False, feature_names, n_features, ignore))
+    table = _reader_for(path)(path, Wanted(bag, label, False, feature_names, n_features, _as_names(ignore)))
     return Bags.from_groups(table.X, table.bags, feature_names=table.names)
 
 
@@ -152,3 +152,7 @@ def _reader_for(path: Path) -> Callable[[Path, Wanted], Table]:
         return read_svmlight
     known = ", ".join([*TEXT, ".csv.gz", *PARQUET, *SVMLIGHT])
     raise ValueError(f"The name of a data file must end with one of {known}. Got {str(path)!r}. Rename or convert it.")
+
+
+def _as_names(names: str | Sequence[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -46,13 +47,13 @@ def as_bags(estimator: Any, X: Any, reset: bool, finite: bool = True) -> Bags:
     rows = bags is None
     if bags is None:
         refuse_what_is_no_matrix(X)
-        is_frame = nw.dependencies.is_into_dataframe(X)
+        _warn_about_frame(estimator, X, reset)
         X = validate_data(
             estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32],
             ensure_all_finite=False, ensure_min_samples=1,
         )  # fmt: skip
         bags = Bags.from_rows(X)
-        _warn_about_rows(estimator, bags, is_frame, reset)
+        _warn_about_rows(estimator, bags, reset)
     if finite:
         bags.check_finite()
     if not rows:
@@ -74,6 +75,13 @@ def refuse_what_is_no_matrix(X: Any) -> None:
         raise TypeError(
             f"X must be Bags, a list of matrices, a 3-D array or a matrix. Got a {type(X).__name__}. Use {cure}."
         )
+    if X is None or isinstance(X, str | os.PathLike):
+        raise TypeError(
+            f"X must be Bags, a list of matrices, a 3-D array or a matrix. Got {X!r}. Read a file of sets with "
+            "setrbm.datasets.read_sets."
+        )
+    if isinstance(X, np.ndarray) and X.ndim > 3:
+        raise ValueError(f"X must have at most 3 dimensions: sets, vectors, features. Got {X.ndim}.")
     if (text := _first_text(X)) is not None:
         raise ValueError(
             f"X must hold numbers. Got text, the first {text[:40]!r}. Turn every page into a vector first, for "
@@ -101,17 +109,19 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _warn_about_rows(estimator: Any, bags: Bags, is_frame: bool, reset: bool) -> None:
-    """Warn where rows are taken as sets of one vector and were probably meant otherwise."""
-    if getattr(estimator, "takes_rows", False):
-        return
-    largest = 1 if reset else getattr(estimator, "largest_set_", 1)
-    if is_frame and reset:
+def _warn_about_frame(estimator: Any, X: Any, reset: bool) -> None:
+    """Warn about a data frame whose id and label columns would become features."""
+    if reset and nw.dependencies.is_into_dataframe(X) and not getattr(estimator, "takes_rows", False):
         warn(
             f"A data frame was passed to {type(estimator).__name__}: each row is taken as a set of one vector, and "
             "every column, an id or label too, as a feature. Use Bags.from_frame(frame, bag=..., label=...)."
         )
-    elif largest > 1 and len(bags) > 1:
+
+
+def _warn_about_rows(estimator: Any, bags: Bags, reset: bool) -> None:
+    """Warn about a matrix whose rows are taken as sets of one vector by a model of larger sets."""
+    largest = 1 if reset or getattr(estimator, "takes_rows", False) else getattr(estimator, "largest_set_", 1)
+    if largest > 1 and len(bags) > 1:
         warn(
             f"A matrix was passed to {type(estimator).__name__}, which was fitted to sets of up to {largest} vectors: "
             f"each of its {len(bags)} rows is taken as a set of one vector. For one set, pass [X]; for several, Bags."
@@ -160,6 +170,11 @@ def as_codes(bags: Bags, y: Any, classes: npt.NDArray[Any] | None = None) -> tup
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
     given, y = y, column_or_1d(y, warn=True)
+    if len(y) == bags.n_vectors != len(bags):
+        raise ValueError(
+            f"y must hold one label for each of the {len(bags)} sets. Got {len(y)}, one per vector. Bags.from_groups "
+            "and Bags.from_frame give the label of each set."
+        )
     check_consistent_length(bags, y)
     if y.dtype.kind == "f" and np.isinf(y).any():
         raise ValueError("Input y contains NaN or infinity. Every set must have a label.")
@@ -294,6 +309,7 @@ def labeled_stream(
         ranges = [feature_range(bags) for _, bags, _ in shards] if settings.scale == "auto" else []
         is_sparse = shards.shards[0].is_sparse
         estimator._set_scaling(Scaling.from_ranges(ranges, is_sparse) if ranges else None)
+    estimator.largest_set_ = max(estimator.largest_set_, shards.largest_set)
     _warn_if_sorted(shards)
     of_class = _class_weights(estimator.classes_.tolist(), settings.class_weight, shards)
 

@@ -21,7 +21,7 @@ from setrbm.estimators.offer import Offer
 from setrbm.estimators.settings import Settings
 from setrbm.estimators.trainable import refuse_divergence
 from setrbm.estimators.tried import Tried, best_of, judged, results_of, splits
-from setrbm.training import InMemory, Outcome, Trainee, folds
+from setrbm.training import InMemory, Outcome, Schedule, Trainee, folds
 
 if TYPE_CHECKING:
     from setrbm.estimators.choosing import Choosing
@@ -42,6 +42,8 @@ class OneFit:
     tried: list[Tried] = field(default_factory=list)
     best: int = 0
     starts: dict[Any, Params] = field(default_factory=dict)
+    # Whether Ctrl-C came while candidates were scored, or probabilities calibrated.
+    interrupted: bool = False
 
     @classmethod
     def of(cls, estimator: Choosing, X: Any, y: Any, sample_weight: Any) -> Self:
@@ -51,6 +53,8 @@ class OneFit:
         refuse_one_class(sets)
         warn_if_constant(estimator._scaling())
         seed = draws.new_seed(check_random_state(estimator.random_state))
+        if offer.cv is not None and len(sets.y) < len(y):
+            raise ValueError("cv needs sets with a weight above zero. Leave out the others before fit.")
         return cls(estimator, offer, seed, splits(sets, offer.cv, estimator.validation_fraction, seed))
 
     @property
@@ -87,10 +91,23 @@ class OneFit:
             for settings, one in zip(self.offer.candidates, outcomes, strict=True)
         ]
         if self.offer.scoring is not None:
-            self.tried = [self._scored(one) for one in self.tried]
+            self._refuse_epochs_that_differ(schedule)
+            try:
+                self.tried = [self._scored(one) for one in self.tried]
+            except KeyboardInterrupt:
+                self.interrupted = True
         self.best = best_of(self.tried)
-        refuse_divergence(self.chosen, self.tried[self.best].outcomes[0])
+        for outcome in self.tried[self.best].outcomes:
+            refuse_divergence(self.chosen, outcome)
         self.estimator._record(results_of(self.tried), self.best)
+
+    def _refuse_epochs_that_differ(self, schedule: Schedule) -> None:
+        """Refuse to score splits whose models may be of different epochs: the refit has one number of epochs."""
+        if len(self.sources) > 1 and len(schedule.ends) != 1:
+            raise ValueError(
+                "scoring with cv needs one number of epochs for all splits. Use early_stopping=False and one value of "
+                "max_epochs."
+            )
 
     def _scored(self, tried: Tried) -> Tried:
         """Return a candidate with the scores of the estimator's scorer, if it was finished."""
@@ -155,13 +172,16 @@ class OneFit:
         estimator._take(estimator._settings(**estimator.best_params_), replace(sound[0], params=params))
         estimator.temperature_ = float(len(sound))
         if self.offer.calibrate and not interrupted:
-            estimator.calibration_temperature_ = self._calibrated(refitted)
+            try:
+                estimator.calibration_temperature_ = self._calibrated(refitted)
+            except KeyboardInterrupt:
+                self.interrupted = True
 
     def _calibrated(self, refitted: dict[Any, Outcome]) -> float:
         """Return the temperature that fits predictions for sets that the models did not learn from."""
         parts = self._calibration_parts(refitted)
         if not parts:
-            warn("The probabilities are not calibrated: no set can be held out, since every class has only one.")
+            warn("The probabilities are not calibrated: no set could be held out, or all refits diverged.")
             return 1.0
         F = [self.estimator._forward(self.sets.bags[rows], joined(params))[1] / len(params) for params, rows in parts]
         rows = np.concatenate([rows for _, rows in parts])

@@ -70,6 +70,7 @@ def _fit_at_once(estimators: Sequence[Any], data: Sequence[Data], monitor: Monit
         outcomes, interrupted = _train_candidates(list(fits.values()), monitor)
         for (i, fit), of_fit in zip(list(fits.items()), outcomes, strict=True):
             attempt(i, partial(fit.choose, of_fit))
+        interrupted |= any(fit.interrupted for fit in fits.values())
         refitted, interrupted = ({}, True) if interrupted else _refit(list(fits.values()), monitor)
         for fit in fits.values():
             fit.keep(refitted.get(id(fit), {}), interrupted)
@@ -79,7 +80,7 @@ def _fit_at_once(estimators: Sequence[Any], data: Sequence[Data], monitor: Monit
         for generator, state in zip(generators, states, strict=True):
             generator.set_state(state)
         raise
-    if interrupted:
+    if interrupted or any(fit.interrupted for fit in fits.values()):
         raise KeyboardInterrupt
     return faults
 

@@ -11,6 +11,7 @@ from sklearn.model_selection import check_cv
 
 from setrbm._types import Floats
 from setrbm._warnings import warn
+from setrbm.bags import as_positions
 from setrbm.engines.protocol import LabeledSets
 from setrbm.estimators.cv_results import cv_results
 from setrbm.estimators.offer import Offer
@@ -35,7 +36,7 @@ def splits(sets: LabeledSets, cv: Any, fraction: float, seed: int) -> list[InMem
 
 def _splits_by(cv: Any, sets: LabeledSets) -> list[InMemory]:
     sources = [
-        InMemory(sets, np.sort(training), np.sort(held_out))
+        InMemory(sets, np.sort(as_positions(training, len(sets.y))), np.sort(as_positions(held_out, len(sets.y))))
         for training, held_out in check_cv(cv, sets.y, classifier=True).split(np.zeros(len(sets.y)), sets.y)
     ]
     for k, source in enumerate(sources):

@@ -71,8 +71,11 @@ class Tracker:
         for group in np.unique(self.groups[on]):
             members = on & (self.groups == group)
             rivals = np.unique(self.candidates[members])
-            means = [scores[members & (self.candidates == rival)].mean(axis=0) for rival in rivals]
-            first, second = self._by_criterion(np.array(means))
+            means = np.array([scores[members & (self.candidates == rival)].mean(axis=0) for rival in rivals])
+            # A candidate that has diverged in one of its splits cannot win.
+            diverged = self.candidates[(self.groups == group) & (self.diverged_in > 0)]
+            means[np.isin(rivals, diverged)] = np.inf
+            first, second = self._by_criterion(means)
             # NaN, where nothing could be scored, is sorted last.
             ranked = rivals[np.lexsort((second, first))]
             self.dropped[members & np.isin(self.candidates, ranked[(len(ranked) + 1) // 2 :])] = True
