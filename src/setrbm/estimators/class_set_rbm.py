@@ -151,7 +151,8 @@ init_scale, cd_steps : as for ClassSetRBM, or a list of values to choose from
         scikit-learn, trains every candidate once per split and compares mean scores; this needs ``refit``.
     scoring : str, callable or None
         The score by which finished candidates are compared, as in scikit-learn. None compares what ``stopping``
-        watches: the log loss or the error. The number of epochs is always chosen by ``stopping``.
+        watches: the log loss or the error. The number of epochs is always chosen by ``stopping``. A scorer is called
+        with scaled sets and without weights; with ``cv`` it needs ``early_stopping=False`` and one ``max_epochs``.
     refit : bool
         Whether to train the chosen settings again on all sets. False is the paper's way: the best candidate is kept.
     n_fits : int or "auto"
