@@ -1,11 +1,13 @@
 """The reject option: curves against their definition, and a promise that is kept."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import binom, binomtest
 from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.svm import LinearSVC
 
@@ -89,6 +91,38 @@ def test_areas_of_perfect_and_of_useless_scores():
     assert constant.risk_area == pytest.approx(0.4)
 
 
+@pytest.mark.parametrize(
+    ("y_true", "y_pred", "scores", "error", "message"),
+    [
+        ([], [], [], ValueError, "There must be at least one set. Got none"),
+        (
+            [0, 1],
+            [0, 1],
+            [0.5, np.nan],
+            ValueError,
+            "Scores must be numbers. Got NaN for 1 of 2 sets, the first at index 1",
+        ),
+        ([0, 1], [0, 1], ["high", "low"], TypeError, "Scores must be numbers. Got <U4"),
+        ([0, 1, 1], [0, 1], [0.5, 0.6], ValueError, "one .* for each set. Got 3 labels, 2 predictions and 2 scores"),
+    ],
+)
+def test_curves_and_displays_need_a_label_and_a_score_of_every_set(y_true, y_pred, scores, error, message):
+    for made in (selective_curve, RiskCoverageDisplay.from_predictions, ReliabilityDisplay.from_predictions):
+        with pytest.raises(error, match=message):
+            made(y_true, y_pred, scores)
+
+
+def test_a_display_of_a_model_needs_a_label_of_every_set():
+    for display in (PrecisionCoverageDisplay, ReliabilityDisplay):
+        with pytest.raises(ValueError, match="Got 2 labels, 3 predictions and 3 scores"):
+            display.from_estimator(Known(), P, ["a", "b"])
+
+
+def test_unsigned_scores_are_ordered_as_numbers():
+    curve = selective_curve([0, 1], [0, 0], np.array([1, 0], dtype=np.uint8))
+    assert curve.precision.tolist() == [1.0, 0.5]
+
+
 # --- the promise ---
 
 
@@ -111,16 +145,23 @@ def population(noise, n=200_000, seed=0):
     """Return scores, sorted from the highest, whether each prediction is right, and the precision from there up.
 
     Without noise a score is the probability of being right. With "flat" all are right equally often, slightly less than
-    in 95 % of the cases, whatever their score.
+    in 95 % of the cases, whatever their score. With "waves" the precision goes up and down around 95 %. With "ties"
+    there are only 20 scores.
     """
     rng = np.random.default_rng(seed)
     p = 1 / (1 + np.exp(-np.abs(rng.normal(2.0, 2.0, n))))
     scores = np.sort(p)[::-1]
-    right = rng.random(n) < (0.9495 if noise == "flat" else scores * (1 - noise))
+    waves = 0.95 + 0.05 * np.sin(np.arange(n) * 20 / n)
+    p = {"flat": 0.9495, "waves": waves, "ties": scores}[noise] if isinstance(noise, str) else scores * (1 - noise)
+    right = rng.random(n) < p
+    scores = np.round(scores * 40) / 40 if noise == "ties" else scores
     return scores, right, np.cumsum(right) / np.arange(1, n + 1)
 
 
-CASES = [(0.9, 0.0, 300), (0.95, 0.0, 1000), (0.95, 0.03, 1000), (0.95, "flat", 1000)]
+CASES = [
+    (0.9, 0.0, 300), (0.95, 0.0, 1000), (0.95, 0.03, 1000), (0.95, "flat", 1000), (0.95, "waves", 500),
+    (0.95, "ties", 1000),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("precision", "noise", "n"), CASES)
@@ -177,6 +218,52 @@ def test_equal_scores_are_accepted_together_or_not_at_all():
     assert (found.threshold, found.n_accepted) == (0.6, 150)
     constant = promise(np.ones(300), right, 0.95, 0.95)
     assert (constant.threshold, constant.n_accepted) == (np.inf, 0)
+    # Constant probabilities that are right often enough need no threshold.
+    assert promise(np.ones(300), np.ones(300, dtype=bool), 0.95, 0.95).threshold == -np.inf
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_counts_are_those_of_the_sets_above_the_threshold(seed):
+    rng = np.random.default_rng(seed)
+    # Few values, so that there are many ties.
+    scores = rng.integers(0, rng.integers(2, 40), 400) / 8
+    right = rng.random(400) < 0.8 + scores / scores.max() / 5
+    found = promise(scores, right, 0.9, 0.9)
+    accepted = scores > found.threshold
+    assert (found.n_accepted, found.n_right) == (accepted.sum(), right[accepted].sum())
+    assert (found.threshold == np.inf) == (found.n_accepted == 0)
+
+
+def test_a_few_equal_scores_at_the_top_do_not_end_the_sequence():
+    # The first threshold of the sequence accepts only 30 sets, which could not show anything.
+    scores = np.repeat([1.0, 0.9, 0.1], [30, 270, 100])
+    found = promise(scores, scores > 0.5, 0.95, 0.95)
+    assert (found.threshold, found.n_accepted) == (0.1, 300)
+
+
+def test_too_few_sets_promise_nothing_and_say_how_many_it_takes():
+    # 59 sets could show the precision, if all of them were right.
+    for n in (0, 1, 58):
+        found = promise(np.arange(n) / 60, np.ones(n, dtype=bool), 0.95, 0.95)
+        assert (found.threshold, found.n_held_out, found.n_accepted, found.share_left) == (np.inf, n, 0, 1.0)
+        assert found.more_sets == max(59, np.ceil(1.5 * n))
+    assert promise(np.zeros(1), np.zeros(1, dtype=bool), 0.95, 0.95).more_sets == 59
+    assert promise(np.zeros(20), np.zeros(20, dtype=bool), 0.95, 0.95).more_sets is None
+
+
+@pytest.mark.parametrize(
+    ("scores", "right", "precision", "error", "message"),
+    [
+        ([0.5, np.nan, np.nan], [True] * 3, 0.9, ValueError, "Got NaN for 2 of 3 sets, the first at index 1"),
+        ([0.5, 0.6], ["a", "b"], 0.9, TypeError, "right must hold booleans: predicted == y. Got <U1"),
+        ([0.5, 0.6], [True], 0.9, ValueError, "inconsistent numbers of samples"),
+        ([0.5], [True], 1.0, ValueError, "precision must lie between 0 and 1. Got 1.0"),
+        ([0.5], [True], np.nan, ValueError, "precision must lie between 0 and 1. Got nan"),
+    ],
+)
+def test_a_promise_needs_scores_and_truths(scores, right, precision, error, message):
+    with pytest.raises(error, match=message):
+        promise(scores, right, precision, 0.95)
 
 
 # --- the meta-estimator ---
@@ -186,10 +273,10 @@ def test_equal_scores_are_accepted_together_or_not_at_all():
 def digits():
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))
-    return X[order], np.array([f"digit {d}" for d in y])[order]
+    return X[order] / 16, np.array([f"digit {d}" for d in y])[order]
 
 
-LOGISTIC = LogisticRegression(C=0.001, max_iter=500)
+LOGISTIC = LogisticRegression(C=0.25)
 
 
 @pytest.mark.parametrize("kind", ["probability", "margin"])
@@ -207,6 +294,7 @@ def test_accepted_predictions_keep_the_precision(digits, kind):
     assert model.promise_.n_held_out == 360
     assert (model.predict_or_reject(X[:5], rejected="ask")[~model.accepts(X[:5])] == "ask").all()
     np.testing.assert_array_equal(model.predict_proba(X), model.classifier_.predict_proba(X))
+    np.testing.assert_array_equal(model.predict_log_proba(X), model.classifier_.predict_log_proba(X))
     np.testing.assert_array_equal(model.decision_function(X), model.classifier_.decision_function(X))
 
 
@@ -230,7 +318,7 @@ def test_the_held_out_sets_are_not_learned_from(digits):
             seen.append(X)
             return super().fit(X, y)
 
-    model = RejectOption(Recording(C=0.001, max_iter=500), precision=0.9, held_out=0.5, random_state=0).fit(X, y)
+    model = RejectOption(Recording(C=0.25), precision=0.9, held_out=0.5, random_state=0).fit(X, y)
     assert [len(part) for part in seen] == [898]
     assert model.promise_.n_held_out == 899
 
@@ -250,6 +338,179 @@ def test_every_class_can_have_its_own_promise(digits):
     predicted, scores = sureness(frozen, X[400:1400])
     of_class = predicted == label
     assert model.promise_[label] == promise(scores[of_class], (predicted == y[400:1400])[of_class], 0.9, 0.995)
+
+
+def test_the_share_left_counts_all_classes_together(digits):
+    X, y = digits
+    frozen = FrozenEstimator(LOGISTIC.fit(X[:400], y[:400]))
+    one = RejectOption(frozen, precision=0.9).fit(X[400:], y[400:])
+    assert one.share_left_ == (one.promise_.share_left, one.promise_.share_low, one.promise_.share_high)
+    each = RejectOption(frozen, precision=0.9, per_class=True).fit(X[400:], y[400:])
+    share, low, high = each.share_left_
+    assert share == pytest.approx(1 - each.accepts(X[400:]).mean())
+    assert low < share < high
+
+
+def test_a_class_that_is_never_predicted_is_left_to_people():
+    rng = np.random.default_rng(0)
+    P = np.column_stack([rng.dirichlet(np.ones(2), 300), np.zeros(300)])
+    y = Known.classes_[P.argmax(axis=1)]
+    y[0] = "c"
+    never = r"for 1 of 3 classes, the first c: .* About 100 held-out sets predicted as such would be enough \(now 0\)"
+    with pytest.warns(UserWarning, match=never):
+        model = RejectOption(FrozenEstimator(Known()), precision=0.9, per_class=True).fit(P, y)
+    assert (model.promise_["c"].n_held_out, model.promise_["c"].threshold) == (0, np.inf)
+    assert model.accepts(P).any()
+    assert not model.accepts([[0.0, 0.0, 1.0]]).any()
+
+
+def test_labels_that_the_classifier_has_not_learned_count_as_wrong():
+    P = np.eye(3)[np.arange(300) % 3]
+    y = Known.classes_[P.argmax(axis=1)].astype(object)
+    y[:6] = "new"
+    model = RejectOption(FrozenEstimator(Known()), precision=0.9).fit(P, y)
+    assert (model.promise_.n_accepted, model.promise_.n_right) == (300, 294)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["a", "b"], "Every class .* must occur among .* Got no set of 1 of 3 classes, the first 'c'. Hold out more"),
+        (
+            [7, 8],
+            "Labels must be classes that the classifier has learned: 'a', 'b', 'c'. Got none of these, the first label "
+            "is 7. The classes are of type str, the labels of type int.$",
+        ),
+        (["x", "y"], "Got none of these, the first label is 'x'.$"),
+    ],
+)
+def test_a_class_missing_among_the_held_out_sets_is_refused(labels, message):
+    y = np.resize(labels, 300)
+    with pytest.raises(ValueError, match=message):
+        RejectOption(FrozenEstimator(Known()), precision=0.9).fit(np.eye(3)[np.arange(300) % 3], y)
+
+
+@pytest.mark.parametrize("n_labels", [1, 299])
+def test_every_held_out_set_needs_a_label(n_labels):
+    y = Known.classes_[np.arange(n_labels) % 3]
+    with pytest.raises(ValueError, match=f"one label for each of the 300 sets. Got {n_labels} label"):
+        RejectOption(FrozenEstimator(Known())).fit(np.eye(3)[np.arange(300) % 3], y)
+
+
+def test_a_set_without_a_score_is_left_to_people():
+    P = np.eye(3)[np.arange(300) % 3]
+    model = RejectOption(FrozenEstimator(Known()), precision=0.9).fit(P, Known.classes_[np.arange(300) % 3])
+    assert model.promise_.threshold == -np.inf
+    assert model.accepts([[1.0, 0.0, 0.0], [np.nan, np.nan, np.nan]]).tolist() == [True, False]
+    with pytest.raises(ValueError, match="Scores must be numbers. Got NaN for 1 of 300 sets, the first at index 0"):
+        model.fit(np.vstack([np.full(3, np.nan), P[1:]]), Known.classes_[np.arange(300) % 3])
+
+
+@pytest.mark.parametrize(
+    ("per_class", "message"),
+    [(False, "needs at least 59 held-out sets, even"), (True, "at least 104 held-out sets predicted as a class, even")],
+)
+def test_too_few_held_out_sets_are_refused_before_a_long_fit(digits, per_class, message):
+    class Slow(LogisticRegression):
+        def fit(self, X, y):
+            raise AssertionError("fitted")
+
+    with pytest.raises(
+        ValueError, match=f"{message} if all of them are right. Got 45. Use more sets, a larger held_out"
+    ):
+        RejectOption(Slow(), per_class=per_class).fit(digits[0][:150], digits[1][:150])
+    rare = np.where(np.arange(1797) < 3, "rare", digits[1])
+    with pytest.raises(ValueError, match="Got no set of 1 of 11 classes, the first 'rare'. Hold out more sets"):
+        RejectOption(Slow(), per_class=per_class, held_out=0.1, precision=0.9).fit(digits[0], rare)
+
+
+def test_a_frozen_classifier_with_too_few_sets_is_told_a_cure_that_helps():
+    with pytest.raises(ValueError, match="needs at least 59 held-out .* Got 30. Use more sets, or a lower precision"):
+        RejectOption(FrozenEstimator(Known())).fit(np.eye(3)[np.arange(30) % 3], Known.classes_[np.arange(30) % 3])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "error", "message"),
+    [
+        (lambda y: None, ValueError, "requires y to be passed"),
+        (lambda y: [*y[:-1], None], ValueError, "Got 1 missing of 1797, the first at index 1796"),
+        (lambda y: y[:-1], ValueError, "one label for each of the 1,797 sets. Got 1,796 labels"),
+        (lambda y: np.linspace(0.1, 0.9, len(y)), ValueError, "Unknown label type: continuous.{,200}$"),
+        (lambda y: np.full(len(y), "a"), ValueError, "y must hold at least two classes. Got 1 class: a"),
+        (
+            lambda y: np.where(np.arange(len(y)) < 1, "once", y),
+            ValueError,
+            "Every class must have at least two sets.* Got only one set of 1 of 11 classes, the first once",
+        ),
+    ],
+)
+def test_labels_that_cannot_be_split_are_refused(digits, spoil, error, message):
+    with pytest.raises(error, match=message):
+        RejectOption(LOGISTIC, precision=0.9).fit(digits[0], spoil(digits[1]))
+
+
+def test_labels_of_vectors_are_refused_for_sets():
+    bags, _ = make_digit_sets(100, random_state=0)
+    with pytest.raises(ValueError, match=f"each of the 100 sets. Got {bags.n_vectors}, one per vector"):
+        RejectOption(ClassSetRBMCV()).fit(bags, np.arange(bags.n_vectors) % 2)
+
+
+@pytest.mark.parametrize(
+    ("classifier", "error", "message"),
+    [
+        ("logistic", TypeError, "classifier must be a scikit-learn classifier. Got 'logistic'"),
+        (None, TypeError, "classifier must be a scikit-learn classifier. Got None"),
+        (LogisticRegression, TypeError, r"Got the class LogisticRegression. Use LogisticRegression\(\)"),
+        (
+            LinearRegression(),
+            TypeError,
+            "classifier must be a classifier. Got a LinearRegression, which has no classes_",
+        ),
+        (FrozenEstimator(LogisticRegression()), NotFittedError, "The LogisticRegression in it is not fitted. Fit it"),
+        (
+            FrozenEstimator(LinearRegression().fit([[0.0], [1.0]], [0.0, 1.0])),
+            TypeError,
+            "must hold a fitted classifier. The LinearRegression in it has no classes_",
+        ),
+    ],
+)
+def test_what_is_no_classifier_is_refused(digits, classifier, error, message):
+    y = np.array([int(label[-1]) for label in digits[1]])
+    with pytest.raises(error, match=message):
+        RejectOption(classifier, precision=0.9).fit(digits[0], y)
+
+
+@pytest.fixture(scope="module")
+def known():
+    """A reject option that accepts sets with a score."""
+    return RejectOption(FrozenEstimator(Known()), precision=0.9).fit(
+        np.eye(3)[np.arange(300) % 3], Known.classes_[np.arange(300) % 3]
+    )
+
+
+@pytest.mark.parametrize(
+    ("rejected", "error", "message"),
+    [
+        (
+            ["ask"],
+            TypeError,
+            "rejected must be a single value, which all sets left to people get. Got an object of class list",
+        ),
+        (("ask", 2), TypeError, "Got an object of class tuple"),
+        (np.array(["ask"]), TypeError, "Got an object of class ndarray"),
+        ("b", ValueError, "rejected must differ from every class, .* Got 'b', which is a class"),
+    ],
+)
+def test_the_answer_for_sets_left_to_people_is_one_value_and_no_class(known, rejected, error, message):
+    with pytest.raises(error, match=message):
+        known.predict_or_reject(P, rejected=rejected)
+
+
+@pytest.mark.parametrize("rejected", [None, "ask a clerk", -1, float("nan"), {"to": "clerk"}, pd.NA, np.str_("d")])
+def test_any_other_value_is_the_answer_for_sets_left_to_people(known, rejected):
+    answers = known.predict_or_reject([[1.0, 0.0, 0.0], [np.nan, np.nan, np.nan]], rejected=rejected)
+    assert answers[0] == "a"
+    assert answers[1] is rejected
 
 
 def test_sets_of_vectors_are_taken_too():
@@ -279,10 +540,19 @@ def test_a_promise_that_cannot_be_kept_is_refused_honestly():
     ("setting", "message"),
     [
         ({"precision": 1.0}, "precision must lie between 0 and 1. Got 1.0"),
+        ({"precision": 95}, "precision must lie between 0 and 1. Got 95. For 95%, use 0.95."),
         ({"precision": "high"}, "precision must lie between 0 and 1. Got 'high'"),
         ({"confidence": 0}, "confidence must lie between 0 and 1. Got 0"),
         ({"held_out": True}, "held_out must lie between 0 and 1. Got True"),
+        ({"per_class": "all"}, "per_class must be True or False. Got 'all'"),
         ({"sureness": "entropy"}, "sureness must be 'probability' or 'margin'"),
+        ({"random_state": "zero"}, "random_state must be an integer from 0 to .*, a RandomState or None. Got 'zero'"),
+        ({"random_state": -1}, "random_state must be an integer from 0 to .* Got -1"),
+        (
+            {"held_out": 0.005},
+            "as there are classes, 10. Got 1,788 sets to fit .* and 9 held out. Use a larger held_out",
+        ),
+        ({"held_out": 0.999}, "as there are classes, 10. Got 1 set to fit .* 1,796 held out. Use a smaller held_out"),
         ({"precision": 0.999}, "needs at least 2995 held-out sets, even if all of them are right. Got 540"),
     ],
 )

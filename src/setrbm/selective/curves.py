@@ -12,9 +12,10 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_consistent_length, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
-from setrbm._types import Floats
+from setrbm._text import count
+from setrbm._types import Array, Floats
 
 Sureness = Literal["probability", "margin"]
 
@@ -34,9 +35,17 @@ def sureness(estimator: Any, X: Any, kind: Sureness = "probability") -> tuple[np
     -------
     y_pred : ndarray of shape (n_sets,)
     scores : ndarray of shape (n_sets,)
+
+    Examples
+    --------
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from setrbm.selective import sureness
+    >>> model = GaussianNB().fit([[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"])
+    >>> y_pred, scores = sureness(model, [[1.4], [3.0]])
+    >>> y_pred.tolist(), scores.round(2).tolist()
+    (['a', 'b'], [0.69, 1.0])
     """
-    if kind not in ("probability", "margin"):
-        raise ValueError(f"sureness must be 'probability' or 'margin'. Got {kind!r}.")
+    check_sureness(kind)
     if hasattr(estimator, "predict_proba"):
         values = np.asarray(estimator.predict_proba(X))
     elif kind == "probability":
@@ -52,6 +61,12 @@ def sureness(estimator: Any, X: Any, kind: Sureness = "probability") -> tuple[np
     return np.asarray(estimator.classes_)[values.argmax(axis=1)], scores
 
 
+def check_sureness(kind: Any) -> None:
+    """Refuse a kind of sureness that does not exist."""
+    if kind not in ("probability", "margin"):
+        raise ValueError(f"sureness must be 'probability' or 'margin'. Got {kind!r}.")
+
+
 @dataclass(frozen=True)
 class SelectiveCurve:
     """Coverage, precision and recall at every threshold, from the strictest to none.
@@ -61,6 +76,13 @@ class SelectiveCurve:
     thresholds : ndarray of shape (n_thresholds,)
         Sets with a score above the threshold are accepted; the last threshold is -inf.
     coverage, precision, recall : ndarray of shape (n_thresholds,)
+
+    Examples
+    --------
+    >>> from setrbm.selective import selective_curve
+    >>> curve = selective_curve([0, 1, 1], [0, 1, 0], [0.9, 0.8, 0.6])
+    >>> round(curve.area, 3), round(curve.risk_area, 3)
+    (0.667, 0.111)
     """
 
     thresholds: Floats
@@ -90,12 +112,51 @@ class SelectiveCurve:
 
 
 def selective_curve(y_true: Any, y_pred: Any, scores: Any) -> SelectiveCurve:
-    """Return coverage, precision and recall at every threshold of the scores."""
-    y_true, y_pred, scores = column_or_1d(y_true), column_or_1d(y_pred), column_or_1d(scores)
-    check_consistent_length(y_true, y_pred, scores)
+    """Return coverage, precision and recall at every threshold of the scores.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_sets,)
+        The true and the predicted classes.
+    scores : array-like of shape (n_sets,)
+        How sure each prediction is; see ``sureness``.
+
+    Examples
+    --------
+    >>> from setrbm.selective import selective_curve
+    >>> curve = selective_curve([0, 1, 1], [0, 1, 0], [0.9, 0.8, 0.6])
+    >>> curve.thresholds.tolist(), curve.precision.round(2).tolist()
+    ([0.8, 0.6, -inf], [1.0, 1.0, 0.67])
+    """
+    y_true, y_pred, scores = check_predictions(y_true, y_pred, scores)
     order = np.argsort(-scores, kind="stable")
     ranked, n_right = scores[order], np.cumsum((y_true == y_pred)[order])
     # Sets with equal scores are accepted together.
     last = np.flatnonzero(np.append(ranked[1:] < ranked[:-1], True))
     n, m, k = len(scores), last + 1, n_right[last]
     return SelectiveCurve(np.append(ranked[last[:-1] + 1], -np.inf), m / n, k / m, k / n)
+
+
+def check_predictions(y_true: Any, y_pred: Any, scores: Any) -> tuple[Array, Array, Floats]:
+    """Return labels, predictions and scores as arrays, checked: one of each per set."""
+    y_true, y_pred, scores = column_or_1d(y_true), column_or_1d(y_pred), column_or_1d(scores)
+    if not len(y_true) == len(y_pred) == len(scores):
+        raise ValueError(
+            "There must be one label, one prediction and one score for each set. Got "
+            f"{count(len(y_true), 'label')}, {count(len(y_pred), 'prediction')} and {count(len(scores), 'score')}."
+        )
+    if not len(scores):
+        raise ValueError("There must be at least one set. Got none.")
+    return y_true, y_pred, as_scores(scores)
+
+
+def as_scores(scores: Array) -> Floats:
+    """Return scores as floats; refuse those that are not numbers."""
+    if scores.dtype.kind not in "iuf":
+        raise TypeError(f"Scores must be numbers. Got {scores.dtype}.")
+    if (missing := np.flatnonzero(np.isnan(scores))).size:
+        raise ValueError(
+            f"Scores must be numbers. Got NaN for {missing.size} of {len(scores)} sets, the first at index "
+            f"{missing[0]}."
+        )
+    return scores.astype(np.float64)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from setrbm._types import Floats
-from setrbm.selective.curves import SelectiveCurve, Sureness, selective_curve, sureness
+from setrbm.selective.curves import SelectiveCurve, Sureness, check_predictions, selective_curve, sureness
 
 
 class _CurveDisplay:
@@ -59,7 +58,7 @@ class _CurveDisplay:
         return cls(selective_curve(y_true, y_pred, scores), name=name).plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw the curve; ``ax_``, ``figure_`` and ``line_`` are then the objects of matplotlib."""
+        """Draw the curve on the given axes, or on a new figure."""
         from matplotlib import pyplot as plt
 
         self.ax_ = plt.subplots()[1] if ax is None else ax
@@ -90,10 +89,14 @@ class PrecisionCoverageDisplay(_CurveDisplay):
     name : str, optional
         For the legend.
 
+    Attributes
+    ----------
+    curve, name : as given
+    ax_, figure_, line_ : matplotlib Axes, Figure and Line2D
+        Set by ``plot``, which ``from_estimator`` and ``from_predictions`` call.
+
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from setrbm.selective import PrecisionCoverageDisplay
     >>> shown = PrecisionCoverageDisplay.from_predictions([0, 1, 1], [0, 1, 0], [0.9, 0.8, 0.6])
     >>> shown.curve.precision.round(2).tolist()
@@ -106,18 +109,13 @@ class PrecisionCoverageDisplay(_CurveDisplay):
 class RiskCoverageDisplay(_CurveDisplay):
     """Risk of the accepted predictions against the part of the sets that is accepted.
 
-    Parameters
-    ----------
-    curve : SelectiveCurve
-    name : str, optional
-        For the legend.
+    Parameters and attributes are those of PrecisionCoverageDisplay.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from setrbm.selective import RiskCoverageDisplay
-    >>> RiskCoverageDisplay.from_predictions([0, 1, 1], [0, 1, 0], [0.9, 0.8, 0.6]).line_.get_label()
+    >>> shown = RiskCoverageDisplay.from_predictions([0, 1, 1], [0, 1, 0], [0.9, 0.8, 0.6])
+    >>> shown.line_.get_label()
     'area 0.111'
     """
 
@@ -127,16 +125,10 @@ class RiskCoverageDisplay(_CurveDisplay):
 class SelectivePrecisionRecallDisplay(_CurveDisplay):
     """Micro-averaged precision against recall over every threshold, as in the paper's figure.
 
-    Parameters
-    ----------
-    curve : SelectiveCurve
-    name : str, optional
-        For the legend.
+    Parameters and attributes are those of PrecisionCoverageDisplay.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from setrbm.selective import SelectivePrecisionRecallDisplay
     >>> shown = SelectivePrecisionRecallDisplay.from_predictions([0, 1, 1], [0, 1, 0], [0.9, 0.8, 0.6])
     >>> shown.line_.get_label()
@@ -159,8 +151,6 @@ class ReliabilityDisplay:
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from setrbm.selective import ReliabilityDisplay
     >>> shown = ReliabilityDisplay.from_predictions([0, 1, 1, 0], [0, 1, 0, 0], [0.95, 0.95, 0.55, 0.55], n_bins=10)
     >>> shown.accuracy.tolist(), shown.counts.tolist()
@@ -183,8 +173,7 @@ class ReliabilityDisplay:
         cls, y_true: Any, y_pred: Any, confidence: Any, *, n_bins: int = 10, name: str | None = None, ax: Any = None
     ) -> Self:
         """Draw the reliability of predictions, given the probability of each predicted class."""
-        y_true, y_pred, confidence = column_or_1d(y_true), column_or_1d(y_pred), column_or_1d(confidence)
-        check_consistent_length(y_true, y_pred, confidence)
+        y_true, y_pred, confidence = check_predictions(y_true, y_pred, confidence)
         bins = np.clip((confidence * n_bins).astype(int), 0, n_bins - 1)
         counts = np.bincount(bins, minlength=n_bins)
         there = counts > 0

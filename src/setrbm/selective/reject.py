@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -13,12 +13,21 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from setrbm._types import Floats, Mask
 from setrbm._warnings import warn
-from setrbm.selective.curves import Sureness, sureness
-from setrbm.selective.promise import Promise, fewest_sets, promise
+from setrbm.estimators.file_parts import CanSave
+from setrbm.selective.checks import (
+    check_classifier,
+    check_rejected,
+    check_seed,
+    check_split,
+    labels_of,
+    refuse_missing,
+)
+from setrbm.selective.curves import Sureness, check_sureness, sureness
+from setrbm.selective.promise import Promise, check_fraction, fewest_sets, promise, share_left
 
 
 def _classifier_has(name: str) -> Any:
@@ -30,7 +39,7 @@ def _classifier_has(name: str) -> Any:
 
 
 @dataclass(eq=False, repr=False)
-class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class RejectOption(CanSave, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A classifier that leaves the sets it is not sure of to a person, and promises a precision for the others.
 
     On held-out sets it chooses the lowest threshold for which, with the stated confidence, at least the wanted part of
@@ -62,17 +71,19 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
     promise_ : Promise
         The threshold, and what was seen on the held-out sets; with ``per_class`` a dict of one per class.
+    share_left_ : tuple of float
+        The share of sets, of all classes, that are left to people, and the two ends of its 95 % interval.
 
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
     >>> from sklearn.model_selection import train_test_split
     >>> from setrbm.selective import RejectOption
     >>> X, X_test, y, y_test = train_test_split(*load_digits(return_X_y=True), random_state=0)
-    >>> model = RejectOption(LogisticRegression(C=0.001, max_iter=500), precision=0.98, random_state=0).fit(X, y)
+    >>> model = RejectOption(LinearDiscriminantAnalysis(), precision=0.9, random_state=0).fit(X, y)
     >>> accepted = model.accepts(X_test)
-    >>> bool((model.predict(X_test)[accepted] == y_test[accepted]).mean() >= 0.98)
+    >>> bool((model.predict(X_test)[accepted] == y_test[accepted]).mean() >= 0.9)
     True
     """
 
@@ -92,47 +103,89 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ----------
         X : what the classifier takes
         y : array-like of shape (n_sets,)
+            Every class must occur among the held-out sets. There, labels that a frozen classifier has not learned count
+            as wrong.
 
         Returns
         -------
         self
         """
-        for name in ("precision", "confidence", "held_out"):
-            _check_fraction(name, getattr(self, name))
-        y = column_or_1d(y)
-        if isinstance(self.classifier, FrozenEstimator):
-            classifier, held_out, labels = self.classifier, X, y
-        else:
-            train, held_out, y_train, labels = train_test_split(
-                X, y, test_size=self.held_out, stratify=y, random_state=self.random_state
-            )
-            classifier = clone(self.classifier).fit(train, y_train)
+        self._check_settings()
+        check_classifier(self.classifier)
+        classifier, held_out, labels = self._fitted(X, labels_of(X, y))
+        classes = np.asarray(classifier.classes_).tolist()
         predicted, scores = sureness(classifier, held_out, self.sureness)
-        self.classifier_, self.classes_ = classifier, np.asarray(classifier.classes_)
-        self.promise_ = self._promises(predicted, scores, predicted == labels)
+        right = predicted == labels
+        if self.per_class:
+            promises = [self._of_class(predicted == label, scores, right, len(classes)) for label in classes]
+        else:
+            promises = [promise(scores, right, self.precision, self.confidence)]
+        self._keep(classifier, promises)
+        self._warn_of_refusals()
         return self
 
-    def _promises(self, predicted: npt.NDArray[Any], scores: Floats, right: Mask) -> Promise | dict[Any, Promise]:
-        if not self.per_class:
-            _refuse_too_few(len(scores), self.precision, self.confidence)
-            kept = promise(scores, right, self.precision, self.confidence)
-            if not kept.n_accepted:
-                warn(
-                    f"No threshold keeps a precision of {self.precision:g}: all sets are left to people. {_cure(kept)}"
-                )
-            return kept
-        # All promises hold together if each may fail with its share of the probability.
-        confidence = 1.0 - (1.0 - self.confidence) / len(self.classes_)
-        promises = {}
-        for label in self.classes_.tolist():
-            of_class = predicted == label
-            promises[label] = promise(scores[of_class], right[of_class], self.precision, confidence)
-        if refused := [label for label, one in promises.items() if not one.n_accepted]:
-            warn(
-                f"No threshold keeps a precision of {self.precision:g} for {len(refused)} of {len(promises)} classes, "
-                f"the first {refused[0]!s}: sets predicted as such are left to people. {_cure(promises[refused[0]])}"
+    def _fitted(self, X: Any, y: npt.NDArray[Any]) -> tuple[Any, Any, npt.NDArray[Any]]:
+        """Return the fitted classifier, and the sets and labels that it has not learned from."""
+        if isinstance(self.classifier, FrozenEstimator):
+            classes = np.asarray(self.classifier.classes_).tolist()
+            self._refuse_too_few(len(y), len(classes), "Use more sets, or a lower precision.")
+            refuse_missing(classes, y)
+            return self.classifier, X, y
+        # What cannot be promised is refused before a long fit.
+        classes, n_held_out = check_split(y, self.held_out)
+        self._refuse_too_few(n_held_out, len(classes), "Use more sets, a larger held_out, or a lower precision.")
+        train, held_out, y_train, labels = train_test_split(
+            X, y, test_size=self.held_out, stratify=y, random_state=self.random_state
+        )
+        refuse_missing(classes, labels)
+        fitted = clone(self.classifier).fit(train, y_train)
+        if not hasattr(fitted, "classes_"):
+            raise TypeError(f"classifier must be a classifier. Got a {type(fitted).__name__}, which has no classes_.")
+        return fitted, held_out, labels
+
+    def _check_settings(self) -> None:
+        for name in ("precision", "confidence", "held_out"):
+            check_fraction(name, getattr(self, name))
+        check_sureness(self.sureness)
+        check_seed(self.random_state)
+        if not isinstance(self.per_class, bool | np.bool_):
+            raise ValueError(f"per_class must be True or False. Got {self.per_class!r}.")
+
+    def _confidence_of_each(self, n_classes: int) -> float:
+        """Return the confidence of each promise: all hold together if each may fail with its share of the rest."""
+        return 1.0 - (1.0 - self.confidence) / n_classes if self.per_class else self.confidence
+
+    def _refuse_too_few(self, n: int, n_classes: int, cure: str) -> None:
+        confidence = self._confidence_of_each(n_classes)
+        if n < (fewest := fewest_sets(self.precision, confidence)):
+            of_class = " predicted as a class" if self.per_class else ""
+            raise ValueError(
+                f"A precision of {self.precision:g} with a confidence of {confidence:g} needs at least {fewest} "
+                f"held-out sets{of_class}, even if all of them are right. Got {n}. {cure}"
             )
-        return promises
+
+    def _of_class(self, of_class: Mask, scores: Floats, right: Mask, n_classes: int) -> Promise:
+        return promise(scores[of_class], right[of_class], self.precision, self._confidence_of_each(n_classes))
+
+    def _keep(self, classifier: Any, promises: Sequence[Promise]) -> None:
+        """Set the fitted attributes, given one promise, or one per class."""
+        self.classifier_, self.classes_ = classifier, np.asarray(classifier.classes_)
+        self.promise_: Promise | dict[Any, Promise] = promises[0]
+        if self.per_class:
+            self.promise_ = dict(zip(self.classes_.tolist(), promises, strict=True))
+        self.share_left_ = share_left(sum(one.n_held_out for one in promises), sum(one.n_accepted for one in promises))
+
+    def _warn_of_refusals(self) -> None:
+        if isinstance(self.promise_, Promise):
+            if not self.promise_.n_accepted:
+                cure = _cure(self.promise_, "held-out sets")
+                warn(f"No threshold keeps a precision of {self.precision:g}: all sets are left to people. {cure}")
+        elif refused := [label for label, one in self.promise_.items() if not one.n_accepted]:
+            cure = _cure(self.promise_[refused[0]], "held-out sets predicted as such")
+            warn(
+                f"No threshold keeps a precision of {self.precision:g} for {len(refused)} of {len(self.classes_)} "
+                f"classes, the first {refused[0]!s}: sets predicted as such are left to people. {cure}"
+            )
 
     def accepts(self, X: Any) -> Mask:
         """Return which sets are accepted; the others are left to people."""
@@ -154,7 +207,16 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self._sureness(X)[0]
 
     def predict_or_reject(self, X: Any, rejected: Any = None) -> npt.NDArray[Any]:
-        """Return the predicted class of every accepted set, and ``rejected`` for the others, as an object array."""
+        """Return the predicted class of every accepted set, and ``rejected`` for the others, as an object array.
+
+        Parameters
+        ----------
+        X : what the classifier takes
+        rejected : object
+            A single value that is not one of the classes.
+        """
+        check_is_fitted(self, "promise_")
+        check_rejected(rejected, self.classes_.tolist())
         predicted, scores = self._sureness(X)
         answers = np.array(predicted.tolist(), dtype=object)
         answers[~(scores > self._thresholds(predicted))] = rejected
@@ -166,6 +228,12 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "promise_")
         return self.classifier_.predict_proba(X)
 
+    @available_if(_classifier_has("predict_log_proba"))
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return the log-probabilities of the classifier."""
+        check_is_fitted(self, "promise_")
+        return self.classifier_.predict_log_proba(X)
+
     @available_if(_classifier_has("decision_function"))
     def decision_function(self, X: Any) -> Any:
         """Return the decisions of the classifier."""
@@ -173,20 +241,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self.classifier_.decision_function(X)
 
 
-def _check_fraction(name: str, value: Any) -> None:
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 < float(value) < 1.0:
-        raise ValueError(f"{name} must lie between 0 and 1. Got {value!r}.")
-
-
-def _refuse_too_few(n: int, precision: float, confidence: float) -> None:
-    if n < (fewest := fewest_sets(precision, confidence)):
-        raise ValueError(
-            f"A precision of {precision:g} with a confidence of {confidence:g} needs at least {fewest} held-out sets, "
-            f"even if all of them are right. Got {n}."
-        )
-
-
-def _cure(kept: Promise) -> str:
-    if kept.more_sets is None:
-        return "More held-out sets would not help; the classifier must become better, or the precision lower."
-    return f"About {math.ceil(kept.more_sets / 100) * 100:,} held-out sets would be enough (now {kept.n_held_out:,})."
+def _cure(refused: Promise, what: str) -> str:
+    if refused.more_sets is None:
+        return f"More {what} would not help; the classifier must become better, or the precision lower."
+    more = math.ceil(refused.more_sets / 100) * 100
+    return f"About {more:,} {what} would be enough (now {refused.n_held_out:,})."

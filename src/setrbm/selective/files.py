@@ -1,0 +1,93 @@
+"""Model files of RejectOption: its settings, its classifier, and the threshold and counts of each promise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from setrbm.estimators.file_parts import describe_settings
+from setrbm.persistence import ModelFile, from_json, to_json
+from setrbm.selective.promise import Promise, is_shown
+from setrbm.selective.reject import RejectOption
+
+# What the other attributes of a promise follow from.
+STORED = ("threshold", "n_held_out", "n_accepted", "n_right", "more_sets")
+
+
+class Rejecting:
+    """How RejectOption is written to files and restored; an entry of the list in ``estimators/saving.py``."""
+
+    cls = RejectOption
+
+    def parts_of(self, estimator: RejectOption) -> list[tuple[str, Any]]:
+        """Return the fitted classifier, and what to call it in messages."""
+        check_is_fitted(estimator, "promise_")
+        return [("classifier of RejectOption", estimator.classifier_)]
+
+    def describe(self, estimator: RejectOption) -> ModelFile:
+        """Return the contents of the file, without the classifier."""
+        kept = estimator.promise_
+        promises = [kept] if isinstance(kept, Promise) else kept.values()
+        stored = [[to_json(getattr(one, name)) for name in STORED] for one in promises]
+        settings = describe_settings(estimator, but=("classifier",))
+        return ModelFile("RejectOption", {"settings": settings, "promises": stored}, {})
+
+    def restore(self, model: ModelFile, parts: Sequence[Any]) -> RejectOption:
+        """Return the fitted estimator; everything is checked."""
+        (classifier,) = parts
+        # A frozen classifier stays fitted where scikit-learn clones it.
+        estimator = RejectOption(clone(classifier), **from_json(model.description["settings"]))
+        estimator._check_settings()
+        _check_classifier(classifier, estimator.sureness)
+        n_classes = len(classifier.classes_)
+        confidence = estimator._confidence_of_each(n_classes)
+        promises = [
+            _restored(dict(zip(STORED, map(from_json, one), strict=True)), estimator.precision, confidence)
+            for one in model.description["promises"]
+        ]
+        if len(promises) != (expected := n_classes if estimator.per_class else 1):
+            raise ValueError(f"There must be {expected} promises. Got {len(promises)}.")
+        estimator._keep(classifier, promises)
+        return estimator
+
+
+KIND = Rejecting()
+
+
+def _check_classifier(classifier: Any, sureness: str) -> None:
+    methods = ("predict_proba",) if sureness == "probability" else ("predict_proba", "decision_function")
+    if not hasattr(classifier, "classes_") or not any(hasattr(classifier, name) for name in methods):
+        inner = classifier.estimator if isinstance(classifier, FrozenEstimator) else classifier
+        raise ValueError(
+            f"classifier of RejectOption must be a classifier with {' or '.join(methods)}. Got an object of class "
+            f"{type(inner).__name__}."
+        )
+
+
+def _restored(stored: dict[str, Any], precision: float, confidence: float) -> Promise:
+    """Return a promise; refuse one that its counts do not allow."""
+    threshold, *counts, more_sets = stored.values()
+    n_held_out, n_accepted, n_right = counts
+    if not all(type(count) is int for count in counts) or not 0 <= n_right <= n_accepted <= n_held_out:
+        raise ValueError(
+            f"n_right, n_accepted and n_held_out must be integers in increasing order. Got {counts[::-1]}."
+        )
+    if more_sets is not None and (type(more_sets) is not int or more_sets <= n_held_out):
+        raise ValueError(f"more_sets must be an integer above n_held_out, or None. Got {more_sets!r}.")
+    if type(threshold) is not float or np.isnan(threshold) or (threshold == np.inf) != (n_accepted == 0):
+        raise ValueError(
+            f"threshold must be a number, and infinite if no set is accepted. Got {threshold!r}, {n_accepted} accepted."
+        )
+    if not n_accepted:
+        return Promise.refused(n_held_out, more_sets)
+    if not is_shown(n_accepted, n_right, precision, confidence):
+        raise ValueError(
+            f"{n_right} right of {n_accepted} accepted sets must show a precision of {precision:g} with a confidence "
+            f"of {confidence:g}. They do not. Fit again after changing a setting."
+        )
+    return Promise.of_counts(threshold, n_held_out, n_accepted, n_right, confidence)
