@@ -10,17 +10,21 @@ from pathlib import Path
 import numpy as np
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
 
 from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV, persistence, save
-from setrbm.estimators import InputPooling, MaxOutClassifier, MaxOutClassifierCV, PerVector, SetSVC, SetSVCCV
+from setrbm.estimators import InputPooling, MaxOutClassifier, MaxOutClassifierCV, PageWords, PerVector, SetSVC, SetSVCCV
+from setrbm.selective import RejectOption
 
 FOLDER = Path(__file__).parent / "data" / "models"
 N_CHECKED = 5
 NAMES = ["mass", "charge", "length"]
 LABELS = np.array(["musk", "other"])
 SHORT = {"max_epochs": 20, "random_state": 0}
+# What a few sets can show.
+MODEST = {"precision": 0.4, "confidence": 0.6}
 ONE = {"learning_rate": 0.3, "early_stopping": False, "weight_decay": 0.0, **SHORT}
 # Files of estimators that take vectors, not sets.
 OF_VECTORS = {
@@ -31,7 +35,9 @@ OF_VECTORS = {
     "QuantileTransformer",
     "TruncatedSVD",
 }
-METHODS = ("predict", "predict_proba", "decision_function", "transform")
+# Files of estimators that take documents with pages of text.
+OF_TEXTS = {"PageWords", "Pipeline-text"}
+METHODS = ("predict", "predict_proba", "decision_function", "transform", "accepts")
 
 
 def sets(seed=0, n_sets=16):
@@ -48,6 +54,23 @@ def of_vectors(bags):
     return bags.X[bags.offsets[:-1]]
 
 
+def documents(seed=0, n_sets=16):
+    """Return documents of one to four pages; every second one has a page about money."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for k in range(n_sets):
+        pages = [" ".join(rng.choice(["dear", "sir", "terms", "page", "kind"], 4)) for _ in range(rng.integers(1, 5))]
+        found.append([*pages, "Amount due: 40 euros"] if k % 2 else pages)
+    return found
+
+
+def input_of(name, bags):
+    """Return what the estimator of a file takes."""
+    if name in OF_TEXTS:
+        return documents()
+    return of_vectors(bags) if name in OF_VECTORS else bags
+
+
 def classifiers():
     """Return an unfitted classifier for each file of one."""
     weights = {"musk": 2.0, "other": 1.0}
@@ -61,6 +84,11 @@ def classifiers():
         "SetSVC": SetSVC("migraph2", C=3.0),
         "SetSVC-three-classes": SetSVC("max", spectrum="clip", probability=True, random_state=0),
         "SetSVCCV": SetSVCCV(C=(1.0, 10.0), gamma_factors=(0.5, 1.0), random_state=0),
+        "FrozenEstimator": FrozenEstimator(SetSVC("migraph2").fit(*sets())),
+        "RejectOption": RejectOption(ClassSetRBM(2, **ONE), held_out=0.4, random_state=1, **MODEST),
+        "RejectOption-per-class": RejectOption(
+            FrozenEstimator(SetSVC().fit(*sets(1))), sureness="margin", per_class=True, **MODEST
+        ),
     }
 
 
@@ -75,8 +103,10 @@ def transformers():
         "TfidfTransformer": TfidfTransformer(sublinear_tf=True),
         "QuantileTransformer": QuantileTransformer(n_quantiles=4, output_distribution="normal"),
         "TruncatedSVD": TruncatedSVD(2, random_state=0),
+        "PageWords": PageWords(max_words=6),
         "Pipeline": make_pipeline(PerVector(scaled), "passthrough", make_pipeline(SetSVC(scale=None))),
         "Pipeline-pooled": make_pipeline(InputPooling(), StandardScaler(), ClassRBM(2, **ONE)),
+        "Pipeline-text": make_pipeline(PageWords(weights="binary"), ClassSetRBM(2, scale=None, **ONE)),
     }
 
 
@@ -104,7 +134,7 @@ def main():
     for name, estimator in {**classifiers(), **transformers()}.items():
         path = folder / f"{name}.safetensors"
         if not path.exists():
-            X = of_vectors(bags) if name in OF_VECTORS else bags
+            X = input_of(name, bags)
             model = estimator.fit(X, np.arange(len(y)) % 3 if "three" in name else y)
             save(model, path)
             record["outputs"][name] = outputs(model, X[:N_CHECKED])

@@ -16,9 +16,10 @@ texts only the first cell changes.
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
 
-from setrbm import Bags, ClassSetRBMCV
+from setrbm import ClassSetRBMCV
+from setrbm.estimators import PageWords
 
 TOPICS = {
     "invoice": "amount due payment invoice total tax bank transfer balance price",
@@ -62,31 +63,16 @@ test_letters, y_test = make_letters(300, seed=1)
 print(train_letters[0][0][:120], "...")
 
 # %%
-# From pages to sets of vectors
-# -----------------------------
-# scikit-learn turns each page into a sparse vector of word weights. A letter is then
-# the matrix of its pages, and ``Bags.from_list`` takes a list of such matrices.
-
-vectorizer = TfidfVectorizer().fit(
-    [page for letter in train_letters for page in letter]
-)
-
-
-def as_bags(letters):
-    """Return one set per letter, one vector per page."""
-    matrices = [vectorizer.transform(pages) for pages in letters]
-    return Bags.from_list(matrices, feature_names=vectorizer.get_feature_names_out())
-
-
-train, test = as_bags(train_letters), as_bags(test_letters)
-print(train)
-
-# %%
 # Train and test
 # --------------
+# ``PageWords`` turns each letter into a set with one sparse vector of word weights per
+# page. Its vocabulary is that of the training letters, and is a part of the model.
 
-model = ClassSetRBMCV(n_hidden=30, random_state=0).fit(train, y_train)
-print(f"accuracy {model.score(test, y_test):.3f} on {len(test)} new letters")
+model = make_pipeline(
+    PageWords(), ClassSetRBMCV.for_text(n_hidden=30, random_state=0)
+).fit(train_letters, y_train)
+accuracy = model.score(test_letters, y_test)
+print(f"accuracy {accuracy:.3f} on {len(test_letters)} new letters")
 
 # %%
 # Which page, which words?
@@ -95,10 +81,11 @@ print(f"accuracy {model.score(test, y_test):.3f} on {len(test)} new letters")
 # log-probability of the topic if the page is left out. Right: the words that
 # contributed most; a negative contribution is evidence against the topic.
 
+test = model[:-1].transform(test_letters)
 shown = [
     int(np.flatnonzero((y_test == topic) & (test.sizes >= 4))[0]) for topic in TOPICS
 ]
-explanation = model.explain(test[shown])
+explanation = model[-1].explain(test[shown])
 figure, grid = plt.subplots(3, 2, figsize=(7.5, 7.0), layout="constrained")
 for (left, right), one in zip(grid, explanation, strict=True):
     pages = np.arange(1, len(one.drop) + 1)

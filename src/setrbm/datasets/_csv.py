@@ -121,7 +121,7 @@ def _as_numbers(path: Path, rows: Sequence[list[str]], lines: Sequence[int], col
     for line, row in zip(lines, cells, strict=True):
         for name, cell in zip(columns.names, row, strict=True):
             if not is_finite(cell):
-                refuse_number(path, cell, f"line {line}", name)
+                refuse_number(path, cell, f"line {line}", name, columns.or_ignore)
     raise ValueError(f"Every feature cell of {str(path)!r} must hold a number.")
 
 

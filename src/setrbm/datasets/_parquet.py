@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from setrbm.bags import Labels
 from setrbm.datasets._rows import (
-    LEAVE_OUT,
     NO_LABELS,
     Table,
     Wanted,
@@ -37,7 +36,8 @@ def read_parquet(path: Path, wanted: Wanted) -> Table:
         if not table.num_rows:
             raise ValueError(f"{str(path)!r} must have at least one row. Got none.")
         vectors = [
-            _numbers(path, table.column(i), name) for i, name in zip(columns.features, columns.names, strict=True)
+            _numbers(path, table.column(i), name, columns.or_ignore)
+            for i, name in zip(columns.features, columns.names, strict=True)
         ]
         return Table(
             np.column_stack(vectors),
@@ -70,19 +70,19 @@ def _load(path: Path) -> Any:
         return file.read()
 
 
-def _numbers(path: Path, column: Any, name: str) -> npt.NDArray[Any]:
+def _numbers(path: Path, column: Any, name: str, or_ignore: str) -> npt.NDArray[Any]:
     """Return a column of finite numbers; float32 is kept, other numbers become float64."""
     kind = str(column.type)
     if not kind.startswith(("int", "uint", "float", "double", "halffloat", "bool", "decimal")):
         raise ValueError(
             f"Feature columns must be numeric. Got type {kind} for column {name!r} of {str(path)!r}. Convert it to "
-            f"numbers, or {LEAVE_OUT}."
+            f"numbers{or_ignore}"
         )
     if column.null_count:
-        refuse_number(path, None, _first_null(column), name)
+        refuse_number(path, None, _first_null(column), name, or_ignore)
     numbers = np.asarray(column.to_numpy()).astype(np.float32 if kind == "float" else np.float64)
     if (bad := np.flatnonzero(~np.isfinite(numbers))).size:
-        refuse_number(path, column[int(bad[0])].as_py(), _row(int(bad[0])), name)
+        refuse_number(path, column[int(bad[0])].as_py(), _row(int(bad[0])), name, or_ignore)
     return numbers
 
 

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from setrbm._text import listed, nearest
+from setrbm._text import is_number, listed, nearest
 from setrbm._types import Floats
 from setrbm.bags import Labels
 
@@ -61,6 +61,8 @@ class Columns:
     label: int | None
     features: list[int]
     names: list[str]
+    # What to do about a feature that cannot be used; the features of a model are all needed.
+    or_ignore: str
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,8 @@ def find_columns(path: Path, columns: list[str], wanted: Wanted) -> Columns:
             f"{str(path)!r} must have at least one feature column besides "
             f"{', '.join(map(repr, [wanted.bag, wanted.label, *wanted.ignore]))}. Got none."
         )
-    return Columns(bag, label if wanted.with_labels else None, features, [columns[i] for i in features])
+    or_ignore = f", or {LEAVE_OUT}." if wanted.feature_names is None else ": this feature is needed."
+    return Columns(bag, label if wanted.with_labels else None, features, [columns[i] for i in features], or_ignore)
 
 
 def _position(path: Path, columns: list[str], name: str, role: str) -> int:
@@ -145,12 +148,12 @@ def _refuse_cell(path: Path, got: str, line: str, column: str, need: str, cure: 
     raise ValueError(f"{need}. Got {got} in {line}, column {column!r} of {str(path)!r}. {cure}")
 
 
-def refuse_number(path: Path, cell: Any, line: str, column: str) -> NoReturn:
+def refuse_number(path: Path, cell: Any, line: str, column: str, or_ignore: str) -> NoReturn:
     """Raise ValueError for a feature cell that is not a finite number."""
     if cell is None or not str(cell).strip():
-        cure = f"Fill it in, or {LEAVE_OUT}."
+        cure = f"Fill it in{or_ignore}"
         _refuse_cell(path, "an empty one", line, column, "Every feature cell must hold a number", cure)
-    cure = f"Write it as a number, or {LEAVE_OUT}."
+    cure = f"Write it as a number{or_ignore}"
     if is_number(str(cell)):
         cure = "Impute or drop such values first."
     _refuse_cell(path, repr(cell), line, column, "Every feature cell must hold a finite number", cure)
@@ -158,17 +161,8 @@ def refuse_number(path: Path, cell: Any, line: str, column: str) -> NoReturn:
 
 def refuse_unnamed(path: Path, line: str, column: str) -> NoReturn:
     """Raise ValueError for an empty bag or label cell."""
-    need = "Every row must have a bag and a label"
-    _refuse_cell(path, "an empty cell", line, column, need, "Fill it in, or drop the row.")
-
-
-def is_number(text: str) -> bool:
-    """Return whether a text is a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    need = f"Every row must have a value in column {column!r}"
+    raise ValueError(f"{need}. Got an empty cell in {line} of {str(path)!r}. Fill it in, or drop the row.")
 
 
 def is_finite(text: str) -> bool:

@@ -50,6 +50,12 @@ def _refuse(path: Path, n_features: int | None, error: Exception | None) -> NoRe
                     f"Every line of a svmlight file must read 'label qid:set number:value number:value ...'. Got "
                     f"{fault} in line {number} of {str(path)!r}."
                 )
+            if n_features is not None and (last := _last_feature(tokens)) >= n_features:
+                raise ValueError(
+                    f"Feature numbers must be below {n_features}, the number of features. Got {last} in line {number} "
+                    f"of {str(path)!r}. Features keep their numbers here; scikit-learn's load_svmlight_file makes a "
+                    "file that counts from 1 count from 0."
+                )
     raise ValueError(f"{str(path)!r} must be a svmlight file. It cannot be read: {error}.")
 
 
@@ -63,6 +69,11 @@ def _data_lines(file: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
 def _data_line(path: Path, i: int) -> int:
     with open_text(path) as file:
         return next(number for k, (number, _) in enumerate(_data_lines(file)) if k == i)
+
+
+def _last_feature(tokens: list[str]) -> int:
+    """Return the largest feature number of a line without faults; -1 if it has no features."""
+    return int(tokens[-1].partition(":")[0]) if len(tokens) > 2 else -1
 
 
 def _fault(tokens: list[str], n_features: int | None) -> str | None:
@@ -79,8 +90,6 @@ def _fault(tokens: list[str], n_features: int | None) -> str | None:
             return f"{token!r}, which is not number:value with a finite value,"
         if int(number) <= last:
             return f"feature {number} after feature {last}, which must increase,"
-        if n_features is not None and int(number) >= n_features:
-            return f"feature {number}, past the last known feature {n_features - 1},"
         if n_features is None and int(number) >= MAX_FEATURES:
             return f"feature {number}, which is beyond the limit of {MAX_FEATURES:,} unless n_features is given,"
         last = int(number)

@@ -22,6 +22,7 @@ from setrbm.datasets._csv import read_csv
 from setrbm.datasets._parquet import read_parquet
 from setrbm.datasets._rows import Table, Wanted, existing, refuse_mixed_labels
 from setrbm.datasets._svmlight import read_svmlight
+from setrbm.datasets.page_texts import SUFFIXES, holds_page_texts
 
 TEXT, SVMLIGHT, PARQUET = (".csv",), (".svm", ".svmlight", ".libsvm"), (".parquet", ".pq")
 
@@ -150,8 +151,22 @@ def _reader_for(path: Path) -> Callable[[Path, Wanted], Table]:
         return read_csv
     if unpacked.endswith(SVMLIGHT):
         return read_svmlight
-    known = ", ".join([*TEXT, ".csv.gz", *PARQUET, *SVMLIGHT])
-    raise ValueError(f"The name of a data file must end with one of {known}. Got {str(path)!r}. Rename or convert it.")
+    if holds_page_texts(path):
+        raise ValueError(f"A file of sets must hold numbers. Got {str(path)!r}. Read page texts with read_pages.")
+    known = ", ".join([*TEXT, *SVMLIGHT, *SUFFIXES])
+    raise ValueError(
+        f"The name of a data file must end with one of {known}, each also with .gz, or with {' or '.join(PARQUET)}. "
+        f"Got {str(path)!r}. Rename or convert it."
+    )
+
+
+def is_data_name(path: Path) -> bool:
+    """Return whether a file has a name that ends as the name of a data file must."""
+    try:
+        _reader_for(path)
+    except ValueError:
+        return holds_page_texts(path)
+    return True
 
 
 def _as_names(names: str | Sequence[str]) -> tuple[str, ...]:
