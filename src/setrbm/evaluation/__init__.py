@@ -1,1 +1,1 @@
-"""Evaluation: splits, runs that can be resumed, results, statistics, plots, and other methods to compare with."""
+"""Evaluation: splits, scores, runs that can be resumed, results, statistics, plots, other methods to compare with."""

@@ -21,7 +21,8 @@ from setrbm import draws
 from setrbm._types import Array, Floats, Integers
 from setrbm.bags import Bags
 from setrbm.estimators import InputPooling, PerVector
-from setrbm.estimators.inputs import as_bags, as_codes, unchanged_on_error
+from setrbm.estimators.inputs import as_bags, unchanged_on_error
+from setrbm.estimators.labels import as_codes
 from setrbm.estimators.settings import choices_of
 from setrbm.scaling import Scaling
 from setrbm.training import hold_out

@@ -7,9 +7,18 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
-from setrbm.bags import Bags
+from setrbm.evaluation.splits import Split, repeated_folds
 
-Loader = Callable[[str], tuple[Bags, Any]]
+# Sets are Bags, PageTexts, or whatever the systems' ``view`` takes.
+Loader = Callable[[str], tuple[Any, Any]]
+Splitter = Callable[[str, Any], list[Split]]
+# Makes an estimator from a seed, whether the run is quick, the engine and the number of threads.
+Maker = Callable[[int, bool, str, int], Any]
+
+
+def as_loaded(sets: Any) -> Any:
+    """Return the sets of a data set as they are."""
+    return sets
 
 
 @dataclass(frozen=True)
@@ -29,15 +38,18 @@ class System:
         The library that trains it, if it is not one of our engines.
     needs, extra : tuple of str, str
         Optional packages it imports, and the extra that installs them.
+    view : callable
+        Takes the sets of a data set as loaded, and returns what the system gets: Bags or PageTexts.
     """
 
     name: str
-    make: Callable[[int, bool, str, int], Any]
+    make: Maker
     side_by_side: bool = False
     cost: float = 1.0
     library: str = ""
     needs: tuple[str, ...] = ()
     extra: str = ""
+    view: Callable[[Any], Any] = as_loaded
 
     def missing(self) -> str:
         """Return a message about packages that must be installed first; empty if none is missing."""
@@ -66,6 +78,11 @@ class Plan:
         Number of folds trained at a time on the CPU.
     others : sequence of System
         Systems that are not run, but may have results in the same file if these were made the same way.
+    splits : callable, optional
+        Returns the splits of a data set, given its name and labels: ``folds`` in each of ``repeats``. By default those
+        of a repeated stratified cross-validation.
+    curves : bool
+        Whether to record precision against recall too, in a file beside the results.
     """
 
     systems: Sequence[System]
@@ -78,3 +95,11 @@ class Plan:
     engine: str = "cpu"
     n_jobs: int = 1
     others: Sequence[System] = ()
+    splits: Splitter | None = None
+    curves: bool = False
+
+    def splits_of(self, dataset: str, y: Any) -> list[Split]:
+        """Return the splits of a data set, given its labels."""
+        if self.splits is not None:
+            return self.splits(dataset, y)
+        return repeated_folds(y, self.folds, self.repeats, self.seed)

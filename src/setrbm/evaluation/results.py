@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
+from typing import TypeVar
 
 from setrbm._files import write_atomically
 
@@ -17,7 +18,33 @@ FORMAT = 1
 
 
 @dataclass(frozen=True, order=True)
-class Fold:
+class Row:
+    """A line about one system on one test fold of one data set.
+
+    Attributes
+    ----------
+    dataset, system : str
+    repeat, fold : int
+        Counting from 0.
+    """
+
+    dataset: str
+    system: str
+    repeat: int
+    fold: int
+
+    @property
+    def key(self) -> tuple[str, str, int, int]:
+        """The data set, system, repeat and fold."""
+        return self.dataset, self.system, self.repeat, self.fold
+
+    def fault(self) -> str:
+        """Return what the line must have and has not; empty if nothing is wrong."""
+        return ""
+
+
+@dataclass(frozen=True, order=True)
+class Fold(Row):
     """The result of one system on one test fold of one data set.
 
     Attributes
@@ -40,10 +67,6 @@ class Fold:
         The time of this fold, or its share if many were trained at once.
     """
 
-    dataset: str
-    system: str
-    repeat: int
-    fold: int
     seed: int
     n_test: int
     n_right: int
@@ -58,13 +81,14 @@ class Fold:
         """The fraction of test sets classified correctly."""
         return self.n_right / self.n_test
 
-    @property
-    def key(self) -> tuple[str, str, int, int]:
-        """The data set, system, repeat and fold."""
-        return self.dataset, self.system, self.repeat, self.fold
+    def fault(self) -> str:
+        """Return what the line must have and has not; empty if nothing is wrong."""
+        if 0 <= self.n_right <= self.n_test and self.n_test >= 1:
+            return ""
+        return f"n_right from 0 to n_test. Got {self.n_right} of {self.n_test}"
 
 
-HEADER = ["format", *(field.name for field in fields(Fold))]
+R = TypeVar("R", bound=Row)
 _KINDS = {"str": str, "int": int, "float": float}
 
 
@@ -73,6 +97,12 @@ def read(path: Path) -> list[Fold]:
 
     An incomplete last line, left by a killed process, is ignored.
     """
+    return read_rows(path, Fold)
+
+
+def read_rows(path: Path, kind: type[R]) -> list[R]:
+    """Do the same for a file with another kind of rows."""
+    header = _header(kind)
     if not path.exists():
         return []
     try:
@@ -83,38 +113,39 @@ def read(path: Path) -> list[Fold]:
         raise ValueError(f"{path} must be a results file in UTF-8. Got something else.") from None
     if not lines:
         # A killed process may have left an incomplete header.
-        if not ",".join(HEADER).startswith(text):
+        if not ",".join(header).startswith(text):
             raise ValueError(
                 f"{path} must be a results file or not exist. Got something else. Write to another folder."
             )
         return []
-    if lines[0] != HEADER:
+    if lines[0] != header:
         raise ValueError(
-            f"{path} must be a results file with the columns {', '.join(HEADER)}. Got {', '.join(lines[0])}. "
+            f"{path} must be a results file with the columns {', '.join(header)}. Got {', '.join(lines[0])}. "
             "It is another kind of file, or from another version. Write to another folder."
         )
-    return [_row(path, number, line) for number, line in enumerate(lines[1:], start=2)]
+    return [_row(path, number, line, kind) for number, line in enumerate(lines[1:], start=2)]
 
 
-def _row(path: Path, number: int, line: list[str]) -> Fold:
-    if len(line) != len(HEADER):
-        raise ValueError(f"Every line of {path} must have {len(HEADER)} columns. Got {len(line)} in line {number}.")
+def _header(kind: type[Row]) -> list[str]:
+    return ["format", *(field.name for field in fields(kind))]
+
+
+def _row(path: Path, number: int, line: list[str], kind: type[R]) -> R:
+    if len(line) != (n_columns := len(_header(kind))):
+        raise ValueError(f"Every line of {path} must have {n_columns} columns. Got {len(line)} in line {number}.")
     if line[0] != str(FORMAT):
         raise ValueError(
             f"{path} must be in results format {FORMAT}. Got format {line[0]!r} in line {number}: it is from "
             "another version. Write to another folder."
         )
     try:
-        values = [_KINDS[str(field.type)](text) for field, text in zip(fields(Fold), line[1:], strict=True)]
+        row = kind(*(_KINDS[str(field.type)](text) for field, text in zip(fields(kind), line[1:], strict=True)))
     except ValueError as error:
         raise ValueError(
             f"Line {number} of {path} must have numbers in its numeric columns. Got {line}: {error}."
         ) from None
-    row = Fold(*values)
-    if not 0 <= row.n_right <= row.n_test or row.n_test < 1:
-        raise ValueError(
-            f"Line {number} of {path} must have n_right from 0 to n_test. Got {row.n_right} of {row.n_test}."
-        )
+    if fault := row.fault():
+        raise ValueError(f"Line {number} of {path} must have {fault}.")
     return row
 
 
@@ -125,20 +156,22 @@ class Writer:
     ----------
     path : Path
         Created with a header if it does not exist; an incomplete last line is removed.
+    kind : type
+        The class of the rows.
     """
 
-    def __init__(self, path: Path) -> None:
-        read(path)
+    def __init__(self, path: Path, kind: type[Row] = Fold) -> None:
+        read_rows(path, kind)
         path.parent.mkdir(parents=True, exist_ok=True)
         self._path = path
         text = path.read_bytes() if path.exists() else b""
         whole = text[: text.rfind(b"\n") + 1]
         if not whole:
-            write(path, [])
+            write(path, [], kind)
         elif len(whole) < len(text):
             os.truncate(path, len(whole))
 
-    def add(self, rows: Iterable[Fold]) -> None:
+    def add(self, rows: Iterable[Row]) -> None:
         """Append rows and wait until they are on disk."""
         with self._path.open("a", encoding="utf-8", newline="") as file:
             file.write(_lines(rows))
@@ -167,12 +200,12 @@ def only_writer(path: Path) -> Iterator[None]:
         yield
 
 
-def write(path: Path, rows: Iterable[Fold]) -> None:
+def write(path: Path, rows: Iterable[R], kind: type[Row] = Fold) -> None:
     """Write a whole results file with its rows in order; an existing file is replaced atomically."""
-    write_atomically(path, (",".join(HEADER) + "\n" + _lines(sorted(rows))).encode())
+    write_atomically(path, (",".join(_header(kind)) + "\n" + _lines(sorted(rows))).encode())
 
 
-def _lines(rows: Iterable[Fold]) -> str:
+def _lines(rows: Iterable[Row]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     for row in rows:

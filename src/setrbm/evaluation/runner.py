@@ -16,18 +16,14 @@ import joblib
 import numpy as np
 
 from setrbm.bags import Bags
+from setrbm.datasets import PageTexts
 from setrbm.evaluation import results
+from setrbm.evaluation.fold_files import Finished, FoldFiles
 from setrbm.evaluation.plans import Plan, System
 from setrbm.evaluation.results import Fold
 from setrbm.evaluation.runs import Record
-from setrbm.evaluation.splits import Split, repeated_folds, system_seed
-from setrbm.evaluation.trials import (
-    Trial,
-    fit_and_judge,
-    fit_and_judge_side_by_side,
-    quiet,
-    settings_digest,
-)
+from setrbm.evaluation.splits import Split, system_seed
+from setrbm.evaluation.trials import Trial, fit_and_judge, fit_and_judge_side_by_side, quiet, settings_digest
 
 # On a GPU a task trains all its folds at once. Near the end of a task few models are left; other tasks fill the device.
 TASKS_AT_ONCE = 3
@@ -65,6 +61,7 @@ class RunSummary:
 
 
 Report = Callable[[RunProgress], None]
+_Outcome = Finished | Failure
 
 
 @dataclass(frozen=True)
@@ -94,7 +91,8 @@ class _Task:
         if self.at_once:
             # A GPU hides most of the cost of a step, so the number of steps remains.
             return math.sqrt(self.system.cost) * len(self.trial.bags)
-        return self.system.cost * self.trial.bags.n_vectors
+        sets = self.trial.bags
+        return self.system.cost * (sets.n_pages if isinstance(sets, PageTexts) else sets.n_vectors)
 
 
 def run(plan: Plan, path: Path, report: Report | None = None, record: Record | None = None) -> RunSummary:
@@ -112,12 +110,12 @@ def run(plan: Plan, path: Path, report: Report | None = None, record: Record | N
     record : Record, optional
         Where to record how the results were made.
     """
-    begin, summary = time.perf_counter(), RunSummary([])
+    begin, summary, files = time.perf_counter(), RunSummary([]), FoldFiles(path, plan.curves)
     pairs = [(system.name, dataset) for dataset in plan.datasets for system in plan.systems]
     if len(set(pairs)) < len(pairs):
         raise ValueError(f"A plan must name every system and every data set once. Got {pairs}.")
     with results.only_writer(path):
-        known = {row.key: row for row in results.read(path)}
+        known = files.known()
         _check_seed(plan, known, path)
         _check_others(plan, known, path)
         tasks = [
@@ -125,9 +123,8 @@ def run(plan: Plan, path: Path, report: Report | None = None, record: Record | N
             for dataset, data in ((name, plan.load(name)) for name in plan.datasets)
             for system in plan.systems
         ]
-        _run_tasks(tasks, plan, results.Writer(path), summary, report, record)
-        rows = results.read(path)
-        results.write(path, rows)
+        _run_tasks(tasks, plan, files, summary, report, record)
+        rows = files.put_in_order()
     summary.rows = [row for row in sorted(rows) if (row.system, row.dataset) in set(pairs)]
     summary.seconds = time.perf_counter() - begin
     return summary
@@ -155,17 +152,16 @@ def _check_others(plan: Plan, known: dict[Any, Fold], path: Path) -> None:
                 _task(plan, system, dataset, data, known, path)
 
 
-def _task(
-    plan: Plan, system: System, dataset: str, data: tuple[Bags, Any], known: dict[Any, Fold], path: Path
-) -> _Task:
-    bags, y = data
-    # Every engine and every system gets the same numbers.
-    bags = Bags(bags.X.astype(np.float32), bags.offsets)
+def _task(plan: Plan, system: System, dataset: str, data: tuple[Any, Any], known: dict[Any, Fold], path: Path) -> _Task:
+    bags, y = system.view(data[0]), data[1]
+    if not isinstance(bags, PageTexts):
+        # Every engine and every system gets the same numbers.
+        bags = Bags(bags.X.astype(np.float32, copy=False), bags.offsets)
     digest = settings_digest(system.make(0, plan.quick, "cpu", 1), bags, y, plan.folds, plan.repeats, plan.seed)
     engine = system.library or ("gpu" if plan.engine == "gpu" and system.side_by_side else "cpu")
     trial = Trial(system.name, dataset, bags, y, plan.seed, digest, engine)
     open_splits = []
-    for split in repeated_folds(y, plan.folds, plan.repeats, plan.seed):
+    for split in plan.splits_of(dataset, y):
         row = known.get((dataset, system.name, split.repeat, split.fold))
         if row is None:
             open_splits.append(split)
@@ -179,17 +175,18 @@ def _task(
 
 
 def _run_tasks(
-    tasks: list[_Task], plan: Plan, writer: results.Writer, summary: RunSummary, report: Report | None,
+    tasks: list[_Task], plan: Plan, files: FoldFiles, summary: RunSummary, report: Report | None,
     record: Record | None,
 ) -> None:  # fmt: skip
     """Run all tasks and save each fold as it finishes."""
     clock, show, finished = _Clock(tasks, plan.n_jobs), report or (lambda _: None), False
     try:
         for task, together in _finished(tasks):
-            rows = [done for done in together if isinstance(done, Fold)]
-            writer.add(rows)
+            done = [one for one in together if isinstance(one, Finished)]
+            files.add(done)
+            rows = [one.fold for one in done]
             summary.n_done += len(rows)
-            summary.failures += [done for done in together if isinstance(done, Failure)]
+            summary.failures += [one for one in together if isinstance(one, Failure)]
             clock.add(task, together)
             if record is not None:
                 record.add(rows)
@@ -200,7 +197,7 @@ def _run_tasks(
             record.close(finished)
 
 
-def _finished(tasks: list[_Task]) -> Iterator[tuple[_Task, list[Fold | Failure]]]:
+def _finished(tasks: list[_Task]) -> Iterator[tuple[_Task, list[_Outcome]]]:
     """Run all tasks; yield each fold, or the folds that were trained at once, when finished."""
     open_tasks = [task for task in tasks if task.splits]
     yield from _in_workers([(task, task.splits) for task in open_tasks if task.at_once], TASKS_AT_ONCE)
@@ -209,7 +206,7 @@ def _finished(tasks: list[_Task]) -> Iterator[tuple[_Task, list[Fold | Failure]]
             yield from _in_workers([(task, [split]) for split in task.splits], task.plan.n_jobs)
 
 
-def _in_workers(units: list[tuple[_Task, list[Split]]], n_jobs: int) -> Iterator[tuple[_Task, list[Fold | Failure]]]:
+def _in_workers(units: list[tuple[_Task, list[Split]]], n_jobs: int) -> Iterator[tuple[_Task, list[_Outcome]]]:
     """Run units of work in worker processes and yield each when finished."""
     left = dict(enumerate(units))
     # If a worker is killed, joblib ends all of them; the unfinished units are tried once more.
@@ -233,20 +230,28 @@ def _in_workers(units: list[tuple[_Task, list[Split]]], n_jobs: int) -> Iterator
         yield task, [_failure(task, split, killed) for split in splits]
 
 
-def _work(number: int, task: _Task, splits: list[Split]) -> tuple[int, list[Fold | Failure]]:
+def _work(number: int, task: _Task, splits: list[Split]) -> tuple[int, list[_Outcome]]:
     """Fit and judge the folds of one unit of work."""
     try:
         estimators = [task.estimator(split) for split in splits]
         if task.at_once:
-            done = fit_and_judge_side_by_side(task.trial, estimators, splits)
+            folds = fit_and_judge_side_by_side(task.trial, estimators, splits)
         else:
-            done = [fit_and_judge(task.trial, *one) for one in zip(estimators, splits, strict=True)]
+            folds = [fit_and_judge(task.trial, *one) for one in zip(estimators, splits, strict=True)]
+        done = [_done(task, *one) for one in zip(folds, estimators, splits, strict=True)]
     except Exception as error:
-        done = [error] * len(splits)
-    return number, [
-        _failure(task, split, one) if isinstance(one, Exception) else one
-        for split, one in zip(splits, done, strict=True)
-    ]
+        done = [_failure(task, split, error) for split in splits]
+    return number, done
+
+
+def _done(task: _Task, fold: Fold | Exception, fitted: Any, split: Split) -> _Outcome:
+    """Return a fold with its curve, or how it failed."""
+    try:
+        if isinstance(fold, Exception):
+            raise fold
+        return Finished(fold, task.trial.measure(fitted, split) if task.plan.curves else None)
+    except Exception as error:
+        return _failure(task, split, error)
 
 
 def _exit_with(parent: int) -> None:
@@ -272,8 +277,8 @@ class _Clock:
         self.n_all = sum(len(task.splits) for task in tasks)
         self.seconds: dict[tuple[str, str], list[float]] = {task.key: [] for task in tasks}
 
-    def add(self, task: _Task, finished: list[Fold | Failure]) -> None:
-        self.seconds[task.key] += [done.seconds if isinstance(done, Fold) else 0.0 for done in finished]
+    def add(self, task: _Task, finished: list[_Outcome]) -> None:
+        self.seconds[task.key] += [done.fold.seconds if isinstance(done, Finished) else 0.0 for done in finished]
 
     def progress(self, task: _Task) -> RunProgress:
         note = f"{task.trial.system} on {task.trial.dataset}"

@@ -18,8 +18,10 @@ from typing import Any
 import numpy as np
 
 from setrbm.bags import Bags
+from setrbm.datasets import PageTexts
 from setrbm.engines.protocol import DeviceMemoryWarning
-from setrbm.estimators.side_by_side import fit_side_by_side
+from setrbm.estimators.many_fits import fit_side_by_side
+from setrbm.evaluation.curves import Curve, measure
 from setrbm.evaluation.results import Fold
 from setrbm.evaluation.splits import Split
 
@@ -34,7 +36,7 @@ ADDED_PARAMETERS: dict[str, dict[str, Any]] = {
 }
 
 
-def settings_digest(estimator: Any, bags: Bags, y: Any, folds: int, repeats: int, seed: int) -> str:
+def settings_digest(estimator: Any, bags: Bags | PageTexts, y: Any, folds: int, repeats: int, seed: int) -> str:
     """Return a digest of everything except the code that decides the results of an experiment."""
     params = {"": estimator} | estimator.get_params(deep=True)
     values = {
@@ -43,12 +45,20 @@ def settings_digest(estimator: Any, bags: Bags, y: Any, folds: int, repeats: int
         if not hasattr(value, "get_params") and not _is_ignored(params, name, value)
     }
     data, labels = hashlib.sha256(), np.asarray(y)
-    X = (bags.X.data, bags.X.indices, bags.X.indptr) if bags.is_sparse else (bags.X,)
+    offsets, *X = _arrays(bags)
     # The bytes of an object array would be memory addresses.
-    for array in (bags.offsets, labels.astype(str) if labels.dtype == object else labels, *X):
+    for array in (offsets, labels.astype(str) if labels.dtype == object else labels, *X):
         data.update(np.ascontiguousarray(array).tobytes())
     whole = [type(estimator).__name__, sorted(values.items(), key=str), data.hexdigest(), folds, repeats, seed]
     return hashlib.sha256(json.dumps(whole, default=str).encode()).hexdigest()[:12]
+
+
+def _arrays(bags: Bags | PageTexts) -> list[Any]:
+    """Return all contents of sets as arrays; the first has the sizes of the sets."""
+    if isinstance(bags, PageTexts):
+        text = json.dumps(bags.documents).encode()
+        return [np.array([len(pages) for pages in bags]), np.frombuffer(text, dtype=np.uint8)]
+    return [bags.offsets, *((bags.X.data, bags.X.indices, bags.X.indptr) if bags.is_sparse else (bags.X,))]
 
 
 def _is_ignored(params: dict[str, Any], name: str, value: Any) -> bool:
@@ -67,13 +77,13 @@ class Trial:
 
     system: str
     dataset: str
-    bags: Bags
+    bags: Bags | PageTexts
     y: Any
     seed: int
     settings: str
     engine: str
 
-    def training_part(self, split: Split) -> tuple[Bags, Any]:
+    def training_part(self, split: Split) -> tuple[Any, Any]:
         """Return the sets and labels a system may learn from."""
         return self.bags[split.train], np.asarray(self.y)[split.train]
 
@@ -86,6 +96,11 @@ class Trial:
             int((predicted == truth).sum()), _log_loss(fitted, test, truth), chosen_settings(fitted), self.settings,
             self.engine, round(seconds, 3),
         )  # fmt: skip
+
+    def measure(self, fitted: Any, split: Split) -> Curve:
+        """Return precision against recall of a fitted system on the test sets."""
+        key = self.dataset, self.system, split.repeat, split.fold
+        return measure(key, fitted, self.bags[split.test], np.asarray(self.y)[split.test])
 
 
 def fit_and_judge(trial: Trial, estimator: Any, split: Split) -> Fold:
@@ -126,7 +141,7 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def _log_loss(fitted: Any, bags: Bags, truth: Any) -> float:
+def _log_loss(fitted: Any, bags: Any, truth: Any) -> float:
     """Return the mean of -log p(true class); NaN for a system without probabilities."""
     if not hasattr(fitted, "predict_proba"):
         return float("nan")

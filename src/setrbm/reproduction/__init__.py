@@ -1,1 +1,1 @@
-"""Reproduction of the paper's Table 1: its figures, the systems, tables and the page."""
+"""Reproduction of the paper's two tables: its figures, the systems, tables and pages."""

@@ -174,7 +174,7 @@ def repeated_runs(table: Table1, records: Records) -> list[str]:
 def how_made(table: Table1, records: Records) -> list[str]:
     """Return the commands, machines and times."""
     lines = ["## How it was made", ""]
-    lines += [_run(note, run) for note, run in records.all_runs] or ["No run is on record."]
+    lines += [run_line(note, run) for note, run in records.all_runs] or ["No run is on record."]
     rows = []
     for system in table.systems:
         cells = [[row for row in table.rows if (row.system, row.dataset) == (system, d)] for d in table.datasets]
@@ -194,7 +194,8 @@ def how_made(table: Table1, records: Records) -> list[str]:
     ]
 
 
-def _run(note: str, run: Run) -> str:
+def run_line(note: str, run: Run) -> str:
+    """Describe a run: its command, time, systems, data sets, versions and machine."""
     made = f", {run['folds']:,} folds" if "folds" in run else ""
     made += "" if run.get("finished", True) else ", interrupted"
     versions = run["versions"]

@@ -1,21 +1,23 @@
-"""The two experiments, Table 1 and the effects of single settings: their plans, files and commands."""
+"""The experiments, Table 1, Table 2 and the effects of single settings: their plans, files and commands."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from setrbm.datasets.benchmarks import benchmark_path, fetch_command, find_benchmark, load_benchmark
-from setrbm.evaluation.plans import Plan, System
-from setrbm.reproduction import effects
+from setrbm.evaluation.plans import Loader, Plan, System
+from setrbm.reproduction import effects, mail_data
+from setrbm.reproduction.mail_splits import N_SPLITS, mail_splits
+from setrbm.reproduction.mail_systems import MAIL_ROWS
 from setrbm.reproduction.paper import DATASETS, FOLDS, REPEATS
 from setrbm.reproduction.systems import ROWS, find_system
 
 QUICK_DATASETS = ("musk1", "elephant")
-# The seed of the splits of the table in docs/.
+# The seed of the splits of the tables in docs/.
 SEED = 2011
 
 
@@ -23,7 +25,13 @@ class Experiment(StrEnum):
     """What can be run; also the name of its files."""
 
     TABLE1 = "table1"
+    TABLE2 = "table2"
     EFFECTS = "effects"
+
+    @property
+    def heading(self) -> str:
+        """The name to show."""
+        return "Effects" if self is Experiment.EFFECTS else f"Table {self.value[-1]}"
 
     @property
     def results(self) -> str:
@@ -45,8 +53,8 @@ class Wanted:
     models, datasets : sequence of str or None
     quick : bool
     engine : {"cpu", "gpu"}
-    jobs, repeats : int or None
-    folds, seed : int
+    jobs, repeats, folds : int or None
+    seed : int
     data_home : Path or None
     """
 
@@ -56,14 +64,33 @@ class Wanted:
     engine: str = "cpu"
     jobs: int | None = None
     repeats: int | None = None
-    folds: int = FOLDS
+    folds: int | None = None
     seed: int = SEED
     data_home: Path | None = None
 
 
 def usual_repeats(experiment: Experiment, quick: bool) -> int:
     """Return the number of repetitions if none is given."""
-    return 1 if quick or experiment is Experiment.EFFECTS else REPEATS
+    return REPEATS if experiment is Experiment.TABLE1 and not quick else 1
+
+
+def usual_folds(experiment: Experiment) -> int:
+    """Return the number of folds if none is given."""
+    return N_SPLITS if experiment is Experiment.TABLE2 else FOLDS
+
+
+def usual_datasets(experiment: Experiment, quick: bool) -> tuple[str, ...]:
+    """Return the data sets if none is named."""
+    if experiment is Experiment.TABLE2:
+        return mail_data.ALL
+    return QUICK_DATASETS if quick else DATASETS
+
+
+def rows_of(experiment: Experiment) -> Mapping[str, System]:
+    """Return the systems of an experiment by name."""
+    if experiment is Experiment.EFFECTS:
+        return {system.name: system for system in effects.systems()}
+    return MAIL_ROWS if experiment is Experiment.TABLE2 else ROWS
 
 
 def plan_of(experiment: Experiment, wanted: Wanted) -> tuple[Plan, list[str]]:
@@ -73,35 +100,57 @@ def plan_of(experiment: Experiment, wanted: Wanted) -> tuple[Plan, list[str]]:
     """
     from joblib import cpu_count
 
-    systems = _systems(experiment, wanted)
+    _check_options(experiment, wanted)
+    rows = rows_of(experiment)
+    systems = list({one.name: one for one in (find_system(name, rows) for name in wanted.models or rows)}.values())
     missing = [message for system in systems if (message := system.missing())]
     if missing and wanted.models:
         raise ValueError(f"{missing[0]}.")
-    names = wanted.datasets or (QUICK_DATASETS if wanted.quick else DATASETS)
-    datasets = list(dict.fromkeys(find_benchmark(name).name for name in names))
-    _check_data(datasets, wanted.data_home)
-    named = {system.name for system in systems}
+    is_mail, named = experiment is Experiment.TABLE2, {system.name for system in systems}
     plan = Plan(
         systems=[system for system in systems if not system.missing()],
-        datasets=datasets,
-        load=lambda name: load_benchmark(name, wanted.data_home),
-        folds=wanted.folds,
+        datasets=_datasets(experiment, wanted),
+        load=_loader(experiment, wanted),
+        folds=wanted.folds or usual_folds(experiment),
         repeats=wanted.repeats or usual_repeats(experiment, wanted.quick),
         seed=wanted.seed,
         quick=wanted.quick,
         engine=wanted.engine,
         n_jobs=wanted.jobs or cpu_count(),
-        others=[row for row in ROWS.values() if row.name not in named] if experiment is Experiment.TABLE1 else (),
+        others=[row for row in rows.values() if row.name not in named],
+        splits=mail_splits if is_mail else None,
+        curves=is_mail,
     )
     return plan, missing
 
 
-def _systems(experiment: Experiment, wanted: Wanted) -> list[System]:
-    if experiment is Experiment.TABLE1:
-        return list({system.name: system for system in map(find_system, wanted.models or ROWS)}.values())
-    if wanted.models or wanted.engine == "gpu":
+def _check_options(experiment: Experiment, wanted: Wanted) -> None:
+    """Raise ValueError for options that an experiment does not take."""
+    if experiment is Experiment.EFFECTS and (wanted.models or wanted.engine == "gpu"):
         raise ValueError("effects takes neither --models nor --engine gpu: its models are few, and fixed.")
-    return effects.systems()
+    if experiment is Experiment.TABLE2:
+        if wanted.engine == "gpu":
+            raise ValueError("table2 must run on the CPU: its sets are sparse. Got --engine gpu. Leave it out.")
+        if (wanted.folds, wanted.repeats, wanted.seed) != (None, None, SEED):
+            raise ValueError("table2 takes neither --folds nor --repeats nor --seed: its splits are fixed.")
+
+
+def _datasets(experiment: Experiment, wanted: Wanted) -> list[str]:
+    """Return the names of the data sets; raise ValueError if one is unknown or not in the data folder."""
+    names = wanted.datasets or usual_datasets(experiment, wanted.quick)
+    if experiment is Experiment.TABLE2:
+        datasets = list(dict.fromkeys(map(mail_data.find_dataset, names)))
+        mail_data.check_collections(datasets, wanted.data_home)
+    else:
+        datasets = list(dict.fromkeys(find_benchmark(name).name for name in names))
+        _check_data(datasets, wanted.data_home)
+    return datasets
+
+
+def _loader(experiment: Experiment, wanted: Wanted) -> Loader:
+    if experiment is Experiment.TABLE2:
+        return lambda name: mail_data.load_mail(name, wanted.quick, wanted.data_home)
+    return lambda name: load_benchmark(name, wanted.data_home)
 
 
 def _check_data(names: Sequence[str], data_home: Path | None) -> None:
@@ -118,13 +167,13 @@ def command_of(experiment: Experiment, plan: Plan) -> str:
     words = ["setrbm", "reproduce", experiment.value] + ["--quick"] * plan.quick
     if plan.engine != "cpu":
         words += ["--engine", plan.engine]
-    if experiment is Experiment.TABLE1 and [system.name for system in plan.systems] != list(ROWS):
+    if [system.name for system in plan.systems] != list(rows_of(experiment)):
         words += [word for system in plan.systems for word in ("-m", system.name)]
-    if list(plan.datasets) != list(QUICK_DATASETS if plan.quick else DATASETS):
+    if list(plan.datasets) != list(usual_datasets(experiment, plan.quick)):
         words += [word for dataset in plan.datasets for word in ("-d", dataset)]
     for option, value, usual in (
         ("--repeats", plan.repeats, usual_repeats(experiment, plan.quick)),
-        ("--folds", plan.folds, FOLDS),
+        ("--folds", plan.folds, usual_folds(experiment)),
         ("--seed", plan.seed, SEED),
     ):
         words += [option, str(value)] * (value != usual)

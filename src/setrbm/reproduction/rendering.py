@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from setrbm.evaluation.statistics import SAME, Comparison
 from setrbm.reproduction.paper import SOURCE
-from setrbm.reproduction.tables import Cell, Marking, Table1
+from setrbm.reproduction.tables import Cell, Marking, Table, Table1
 
 MARKS = {
     "plain": "the plain paired t-test, as in the paper",
@@ -104,7 +104,7 @@ def as_markdown(table: Table1, marking: Marking = "corrected") -> str:
         The test behind the bold figures.
     """
     heads = [*map(title, table.datasets), "average", "paper"]
-    marks, rows = _marks(table, marking), []
+    marks, rows = marks_of(table, marking), []
     for system in table.systems:
         shown = []
         for dataset in table.datasets:
@@ -126,7 +126,7 @@ def as_html(table: Table1, marking: Marking = "corrected") -> str:
     marking : {"plain", "corrected", "holm"}
         The test behind the bold figures.
     """
-    marks = _marks(table, marking)
+    marks = marks_of(table, marking)
     head = "".join(f'<th scope="col">{html.escape(title(name))}</th>' for name in table.datasets)
     body = "\n".join(_html_row(table, system, marks) for system in table.systems)
     words = (
@@ -168,7 +168,7 @@ def as_latex(table: Table1, marking: Marking = "corrected") -> str:
     marking : {"plain", "corrected", "holm"}
         The test behind the bold figures.
     """
-    marks = _marks(table, marking)
+    marks = marks_of(table, marking)
     heads = " & ".join(escape_latex(title(name)) for name in table.datasets)
     lines = ["% Needs booktabs, and xcolor with the option table.", r"\begin{table}", r"\centering"]
     lines += [rf"\begin{{tabular}}{{l{'r' * (len(table.datasets) + 1)}}}", r"\toprule"]
@@ -185,7 +185,7 @@ def as_latex(table: Table1, marking: Marking = "corrected") -> str:
     return "\n".join(lines) + "\n"
 
 
-def _marks(table: Table1, marking: Marking) -> dict[tuple[str, str], tuple[bool, bool]]:
+def marks_of(table: Table, marking: Marking) -> dict[tuple[str, str], tuple[bool, bool]]:
     """Return for each cell whether it is the best (or tied), and whether it is not significantly worse."""
     marks = {}
     for dataset in table.datasets:

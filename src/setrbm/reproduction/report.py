@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median, stdev
@@ -37,14 +37,28 @@ def write_report(table: Table1, records: Records, folder: Path) -> Path:
     folder : Path
         Created if it does not exist.
     """
-    text, page, images = report_text(table, records), folder / PAGE, folder / IMAGES
-    folder.mkdir(parents=True, exist_ok=True)
+    return write_page(report_text(table, records), folder / PAGE, lambda images: _draw(table, records, images))
+
+
+def write_page(text: str, page: Path, draw: Callable[[Path], None]) -> Path:
+    """Write a page and, in ``images/`` beside it, its plots; return its path.
+
+    Parameters
+    ----------
+    text : str
+        Markdown. Without matplotlib its plots are replaced by a remark.
+    page : Path
+    draw : callable
+        Draws all plots into the folder given to it.
+    """
+    images = page.parent / IMAGES
+    page.parent.mkdir(parents=True, exist_ok=True)
     if find_spec("matplotlib") is None:
         missing = "*A plot is missing here: matplotlib was not installed.*"
         text = re.sub(r"^!\[.*\]\(.*\)$", missing, text, flags=re.MULTILINE)
     else:
         images.mkdir(exist_ok=True)
-        _draw(table, records, images)
+        draw(images)
     page.write_text(text, encoding="utf-8", newline="\n")
     return page
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from setrbm._text import nearest
 from setrbm.estimators import ClassSetRBMCV, InputPooling, MaxOutClassifierCV, PerVector, SetSVCCV
-from setrbm.evaluation.plans import System
+from setrbm.evaluation.plans import Maker, System
 
 # Candidates of the paper's rows. They are compared on a held-out fifth of the training part; the best is refitted on
 # all of it. The number of epochs is one of two: choosing among all epochs on so few sets costs accuracy
@@ -25,8 +25,6 @@ EPOCHS = (200, 400)
 TO_THE_END: dict[str, Any] = {"early_stopping": False, "refit": True}
 STANDARDIZED: dict[str, Any] = {"learning_rate": (0.01, 0.03, 0.1), "init_scale": (0.15, 0.5), "weight_decay": 0.001}
 QUICK: dict[str, Any] = {"learning_rate": (0.03, 0.1), "init_scale": 0.3, "max_epochs": 60}
-
-Maker = Callable[[int, bool, str, int], Any]
 
 
 def _class_set_rbm(constraint: str, pooling: str, hybrid: bool) -> Maker:
@@ -114,11 +112,11 @@ _SYSTEMS = [
 ROWS = {one.name: one for one in _SYSTEMS}
 
 
-def find_system(name: str) -> System:
+def find_system(name: str, rows: Mapping[str, System] = ROWS) -> System:
     """Return a system by name, ignoring case; "ClassSetRBM" may be left out, as in "XOR*"."""
-    known = {one.lower().removeprefix("classsetrbm "): one for one in ROWS} | {one.lower(): one for one in ROWS}
+    known = {one.lower().removeprefix("classsetrbm "): one for one in rows} | {one.lower(): one for one in rows}
     if name.lower() not in known:
         near = dict.fromkeys(known[one] for one in nearest(name, list(known), 3))
         hint = f"The nearest: {', '.join(near)}. " if near else ""
-        raise ValueError(f"The model must be a row of the table. Got {name!r}. {hint}All: {', '.join(ROWS)}.")
-    return ROWS[known[name.lower()]]
+        raise ValueError(f"The model must be a row of the table. Got {name!r}. {hint}All: {', '.join(rows)}.")
+    return rows[known[name.lower()]]

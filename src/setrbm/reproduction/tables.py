@@ -1,11 +1,12 @@
-"""Table 1 from our results: every system on every data set, compared with the paper's figure and with the best."""
+"""A table from our results: every system on every data set, compared with the paper's figure and with the best."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar, Literal
 
 from setrbm.evaluation.results import Fold
 from setrbm.evaluation.statistics import (
@@ -55,15 +56,39 @@ class Cell:
     against_paper: Comparison | None
 
 
-class Table1:
-    """Table 1 from the rows of results, with significance tests.
+@dataclass(frozen=True)
+class Layout:
+    """What a table of the paper has.
+
+    Attributes
+    ----------
+    datasets, systems : tuple of str
+        The data sets of our table, and the systems of the paper's, in order.
+    figures : mapping of (system, dataset) to float
+        The paper's figures, in percent.
+    repeats, folds : int
+        Of the cross-validation.
+    ratios : mapping of str to float
+        The number of test sets over that of training sets, for data sets whose folds do not partition the sets.
+    """
+
+    datasets: tuple[str, ...]
+    systems: tuple[str, ...]
+    figures: Mapping[tuple[str, str], float]
+    repeats: int
+    folds: int
+    ratios: Mapping[str, float] = field(default_factory=dict)
+
+
+class Table:
+    """A table from the rows of results, with significance tests; subclasses say of which layout.
 
     Parameters
     ----------
     rows : iterable of Fold
-        Results on the paper's data sets; systems that are not in the paper are added below, sorted by name.
-    repeats, folds : int
-        Of a complete cell; by default those of the paper.
+        Results on the data sets of the table; systems that are not in the paper are added below, sorted by name.
+    repeats, folds : int, optional
+        Of a complete cell; by default those of the layout.
     quick : bool
         Whether systems used few candidates and short training.
 
@@ -75,18 +100,22 @@ class Table1:
         For every pair, with or without results.
     """
 
-    def __init__(self, rows: Iterable[Fold], repeats: int = REPEATS, folds: int = FOLDS, quick: bool = False) -> None:
-        rows = sorted(rows)
-        _check(rows, repeats, folds)
-        self.rows, self.repeats, self.folds, self.quick = rows, repeats, folds, quick
-        self.datasets = DATASETS
-        self.systems = (*PAPER_SYSTEMS, *sorted({row.system for row in rows} - set(PAPER_SYSTEMS)))
-        self.n_folds = repeats * folds
+    layout: ClassVar[Layout]
+
+    def __init__(
+        self, rows: Iterable[Fold], repeats: int | None = None, folds: int | None = None, quick: bool = False
+    ) -> None:
+        rows, of = sorted(rows), self.layout
+        self.repeats, self.folds = (of.repeats if repeats is None else repeats), (of.folds if folds is None else folds)
+        _check(rows, of.datasets, self.repeats, self.folds)
+        self.rows, self.quick, self.datasets = rows, quick, of.datasets
+        self.systems = (*of.systems, *sorted({row.system for row in rows} - set(of.systems)))
+        self.n_folds = self.repeats * self.folds
         found: dict[tuple[str, str], list[Fold]] = {}
         for row in rows:
             found.setdefault((row.system, row.dataset), []).append(row)
         self.cells = {
-            (system, dataset): _cell(found.get((system, dataset), []), TABLE_1.get((system, dataset)), self.n_folds)
+            (system, dataset): _cell(found.get((system, dataset), []), of.figures.get((system, dataset)), self.n_folds)
             for system in self.systems
             for dataset in self.datasets
         }
@@ -94,9 +123,10 @@ class Table1:
     @property
     def shortcut(self) -> str:
         """How this falls short of the paper's protocol; empty if it does not."""
-        if not self.quick and (self.repeats, self.folds) == (REPEATS, FOLDS):
+        repeats, folds = self.layout.repeats, self.layout.folds
+        if not self.quick and (self.repeats, self.folds) == (repeats, folds):
             return ""
-        cut = f"{self.repeats} x {self.folds} folds instead of {REPEATS} x {FOLDS}"
+        cut = f"{self.repeats} x {self.folds} folds instead of {repeats} x {folds}"
         return f"Not a reproduction: {cut}" + (", with few candidates and short training." if self.quick else ".")
 
     def mean(self, system: str, dataset: str) -> float | None:
@@ -115,7 +145,8 @@ class Table1:
 
     def paper_average(self, system: str) -> float | None:
         """Return the mean of the paper's figures over all data sets; None for a system that is not in the paper."""
-        figures = [TABLE_1[system, dataset] for dataset in self.datasets if (system, dataset) in TABLE_1]
+        known = self.layout.figures
+        figures = [known[system, dataset] for dataset in self.datasets if (system, dataset) in known]
         return math.fsum(figures) / len(figures) if figures else None
 
     def best(self, dataset: str) -> str | None:
@@ -133,7 +164,8 @@ class Table1:
         """Return the t-test of each complete system minus a given one; empty unless that is complete."""
         if one not in self.complete(dataset):
             return {}
-        test = paired_t_test if marking == "plain" else corrected_t_test
+        corrected = partial(corrected_t_test, ratio=self.layout.ratios.get(dataset))
+        test: Any = paired_t_test if marking == "plain" else corrected
         reference = self.cells[one, dataset].scores
         others = [system for system in self.complete(dataset) if system != one]
         tests = {system: test(self.cells[system, dataset].scores, reference) for system in others}
@@ -165,6 +197,12 @@ class Table1:
         return [system for system in self.systems if self.average(system) is not None]
 
 
+class Table1(Table):
+    """The paper's Table 1."""
+
+    layout = Layout(DATASETS, PAPER_SYSTEMS, TABLE_1, REPEATS, FOLDS)
+
+
 def _cell(rows: list[Fold], paper: float | None, n_folds: int) -> Cell:
     scores = {(row.repeat, row.fold): 100 * row.accuracy for row in rows}
     if len(scores) < n_folds:
@@ -175,11 +213,11 @@ def _cell(rows: list[Fold], paper: float | None, n_folds: int) -> Cell:
     return Cell(len(scores), scores, summarize(scores), pooled, log_loss, paper, against)
 
 
-def _check(rows: list[Fold], repeats: int, folds: int) -> None:
+def _check(rows: list[Fold], datasets: tuple[str, ...], repeats: int, folds: int) -> None:
     if repeats < 1 or folds < 2:
         raise ValueError(f"There must be one or more repetitions and two or more folds. Got {repeats} and {folds}.")
-    if other := sorted({row.dataset for row in rows} - set(DATASETS)):
-        raise ValueError(f"Every row must be of one of the data sets {', '.join(DATASETS)}. Got {', '.join(other)}.")
+    if other := sorted({row.dataset for row in rows} - set(datasets)):
+        raise ValueError(f"Every row must be of one of the data sets {', '.join(datasets)}. Got {', '.join(other)}.")
     if odd := [row for row in rows if not (0 <= row.repeat < repeats and 0 <= row.fold < folds)]:
         raise ValueError(
             f"Every row must be of one of {repeats} repetitions and {folds} folds. Got {len(odd)} others, the first of "

@@ -1,0 +1,205 @@
+"""The page about Table 2, generated from the records of a folder of results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import median
+
+from setrbm.reproduction.account import duration, run_line
+from setrbm.reproduction.mail_data import TITLES
+from setrbm.reproduction.mail_plots import draw_curves
+from setrbm.reproduction.mail_systems import HIDDEN, N_SAMPLE, OURS, USUAL
+from setrbm.reproduction.mail_tables import MailRecords, Table2, extrapolate, kernel_bytes
+from setrbm.reproduction.paper import MAIL_DATASETS, MAIL_SOURCE
+from setrbm.reproduction.rendering import escape_markdown, interval, markdown_table, marks_of, number, p_value
+from setrbm.reproduction.report import IMAGES, write_page
+
+PAGE, CURVES = "table2.md", "table2_curves.png"
+
+WARNING = """**DsUs and DsDe are generated here.** The paper's mail belongs to a company and is not public. Our two
+collections have its numbers of sets, pages and classes, and features of the same kinds, but they are not the paper's
+data, so our figures neither confirm nor refute the paper's, which are shown for orientation only."""
+
+DATA = f"""## The data sets and splits
+
+- DsUs and DsDe: `make_mail_like(collection=..., random_state=2011)`. Five stratified folds, as in the paper.
+- 20 Newsgroups threads: a set is a thread, a page is a message, the class is the newsgroup. In the order of dates, the
+  first 50, 55, 60, 65 or 70% of the threads are trained on, and the next 30% are tested.
+- Debian packages: a set is a source package, a page is the description of one of its binary packages, the class is the
+  section. Five times, 30% of all packages, drawn from one fixed half, are tested, and all others are trained on.
+
+In both real collections one half of the sets is never tested; settings may be developed there. The splits were fixed
+before the table was run. But the last 30% of the threads, the test part of their fifth split, had been used before, to
+compare inputs and settings for text (`experiments/text.py`, `results/text.csv`). The parts of different splits overlap;
+the corrected t-test allows for this with the ratio of test to training sets.
+
+## The rows
+
+All choices are made inside the training part.
+
+- The rows of the paper get the pages of generated mail as they are, and of the real collections the 10,000 binary words
+  that occur in the most training sets. Those with hidden units choose one of three learning rates and the number of
+  epochs, {HIDDEN["max_epochs"]} at most, on a held-out fifth, and are refitted. ClassRBM-poolIn gets the maximum of
+  each feature.
+- The support vector machines learn from at most {N_SAMPLE:,} training sets, a random sample with the classes in
+  proportion, and are tested on the whole test part. They choose among the candidates of Table 1 by five-fold
+  cross-validation.
+- The rows on tf-idf get all pages of a set as one text, as most people would do it today. They choose C on a held-out
+  fifth, and are refitted.
+- {OURS} is `make_pipeline(PageWords(), ClassSetRBMCV.for_text())`. To show what of its accuracy is due to the words and
+  their weights, "PageWords, linear SVM" gets the mean of the same vectors over the pages.
+- Rows that take texts see only the words of generated mail, not its 83 other features."""
+
+
+def write_mail_report(table: Table2, records: MailRecords, folder: Path) -> Path:
+    """Write ``table2.md`` and, in ``images/`` beside it, its plot; return the path of the page.
+
+    Parameters
+    ----------
+    table : Table2
+    records : MailRecords
+    folder : Path
+        Created if it does not exist.
+    """
+
+    def draw(images: Path) -> None:
+        if table.details:
+            draw_curves(table, images / CURVES)
+
+    return write_page(mail_report_text(table, records), folder / PAGE, draw)
+
+
+def mail_report_text(table: Table2, records: MailRecords) -> str:
+    """Return the page as Markdown; its plot is expected in ``images/``."""
+    parts = [_head(table), _comparison(table), _curves(table), _times(table), [DATA], _samples(table), _runs(records)]
+    return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+
+def _head(table: Table2) -> list[str]:
+    heads = [head for name in table.datasets for head in (TITLES[name], *(["paper"] if name in MAIL_DATASETS else []))]
+    marks, rows = marks_of(table, "corrected"), []
+    for system in table.systems:
+        cells = []
+        for dataset in table.datasets:
+            is_best, is_bold = marks[system, dataset]
+            text = accuracy(table, system, dataset)
+            cells += [f"**{text}**" + " ★" * is_best if is_bold else text]
+            cells += [number(table.cells[system, dataset].paper, 2)] if dataset in MAIL_DATASETS else []
+        rows += [[escape_markdown(system), *cells]]
+    return [
+        "# The paper's Table 2",
+        "",
+        *([f"**{table.shortcut}**", ""] if table.shortcut else []),
+        *markdown_table(heads, rows),
+        "",
+        f"Accuracy in percent, mean of {table.n_folds} splits ± their standard deviation. Star: best. Bold: not "
+        "significantly worse than the best of the data set at the 5% level (corrected resampled t-test). An incomplete "
+        "cell shows its number of splits.",
+        "",
+        WARNING,
+        "",
+        f"The paper: {MAIL_SOURCE}. `setrbm reproduce page` generates this page from the files in the folder of "
+        "results.",
+    ]
+
+
+def accuracy(table: Table2, system: str, dataset: str) -> str:
+    """Format the accuracy of a cell with the spread of its folds."""
+    cell = table.cells[system, dataset]
+    if cell.summary is None:
+        return f"- ({cell.n_folds} of {table.n_folds})" if cell.n_folds else "-"
+    return f"{number(cell.summary.mean)} ± {number(cell.summary.fold_spread)}"
+
+
+def _comparison(table: Table2) -> list[str]:
+    rows = []
+    for dataset in table.datasets:
+        if test := table.ours_against_usual(dataset):
+            means = [number(table.mean(system, dataset)) for system in (OURS, USUAL)]
+            rows += [[TITLES[dataset], *means, interval(test), p_value(test.p)]]
+    if not rows:
+        return []
+    return [
+        f"## {OURS} against {USUAL}",
+        "",
+        "The difference in points, with the 95% interval of the corrected resampled t-test, paired by split.",
+        "",
+        *markdown_table([OURS, USUAL, "difference", "p"], rows),
+    ]
+
+
+def _curves(table: Table2) -> list[str]:
+    if not table.details:
+        return []
+    rows = [
+        [escape_markdown(system), *(_area(table, system, dataset) for dataset in table.datasets)]
+        for system in table.systems
+    ]
+    return [
+        "## Precision and recall",
+        "",
+        "A system need not decide every set: unsure predictions can be left to a person. *Precision* is the part of "
+        "the accepted predictions that is right, *recall* the part of all sets that is accepted and right; it ends at "
+        "the accuracy. Both are micro-averaged over the classes, as in the paper's figure. Predictions are accepted in "
+        "the order of the probability of the predicted class or, for support vector machines, of its margin to the "
+        "second class.",
+        "",
+        f"![Precision against recall]({IMAGES}/{CURVES})",
+        "",
+        "Means over the splits; a line ends where the first split does. The area under the curve, in percent:",
+        "",
+        *markdown_table([TITLES[name] for name in table.datasets], rows),
+    ]
+
+
+def _area(table: Table2, system: str, dataset: str) -> str:
+    return number(table.details[system, dataset].area) if system in table.complete(dataset) else "-"
+
+
+def _times(table: Table2) -> list[str]:
+    if not table.details:
+        return []
+    rows = []
+    for system in table.systems:
+        found = [table.details.get((system, dataset)) for dataset in table.datasets]
+        if any(found):
+            times = [f"{duration(one.fit_seconds)}, {duration(one.predict_seconds)}" if one else "-" for one in found]
+            rows += [[escape_markdown(system), *times]]
+    return [
+        "## Times",
+        "",
+        "To train on one split, all choices included, and to predict its test part: the median of the splits, each on "
+        "one core. The times of support vector machines are those of their samples, and of half of them.",
+        "",
+        *markdown_table([TITLES[name] for name in table.datasets], rows),
+    ]
+
+
+def _samples(table: Table2) -> list[str]:
+    """Return what the kernel machines would take without a sample."""
+    rows = []
+    for (system, dataset), cell in table.details.items():
+        if not all("n_sets" in one for one in cell.measured):
+            continue
+        n_train, n_sets = (int(median(one["n_train"] for one in cell.measured)), cell.measured[0]["n_sets"])
+        seconds = [median(one["seconds"][k] for one in cell.measured) for k in (0, 1)]
+        whole, power = extrapolate(n_sets, seconds, n_train)
+        memory = f"{kernel_bytes(n_train) / 2**30:.1f} GiB"
+        sizes = " and ".join(f"{n:,}" for n in n_sets), " and ".join(map(duration, seconds)), f"{n_train:,}"
+        rows += [[f"{escape_markdown(system)}, {TITLES[dataset]}", *sizes, number(power), duration(whole), memory]]
+    if not rows:
+        return []
+    return [
+        "## Kernel machines on all sets",
+        "",
+        "What training on the whole training part would take, for one split on one core. The exponent with which time "
+        "grows was measured between the sample and half of it (medians of the splits), and the time is extrapolated "
+        "with it. The memory is computed: the kernel matrix and the solver's copy, 8 bytes each per pair of sets.",
+        "",
+        *markdown_table(["sample", "measured", "training sets", "exponent", "time", "memory"], sorted(rows)),
+    ]
+
+
+def _runs(records: MailRecords) -> list[str]:
+    lines = [run_line("", run) for run in records.runs] or ["No run is on record."]
+    return ["## How it was made", "", "Every run on the test parts:", "", *lines]
