@@ -169,10 +169,48 @@ def test_empty_sets_in_a_list_are_named():
         Bags.from_array(np.ones((3, 0, 2)))
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda rows: Bags(rows, [0, 2]),
+        lambda rows: Bags.from_rows(rows),
+        lambda rows: Bags.from_groups(rows, [1, 1]),
+    ],
+)
+def test_vectors_of_different_lengths_are_named(make):
+    with pytest.raises(ValueError, match="same number of features. Got 1 in the first vector and 2 in the vector at"):
+        make([[1.0], [2.0, 3.0]])
+
+
+def test_a_ragged_set_is_named():
+    with pytest.raises(ValueError, match="Got 2 in the first vector of the set at index 1 and 3 in the vector at"):
+        Bags.from_list([[[1.0, 2.0]], [[1.0, 2.0], [3.0, 4.0, 5.0]]])
+    with pytest.raises(ValueError, match="Nested lists must have equal lengths to form an array"):
+        Bags.from_array([[[1.0, 2.0], [3.0]]])
+
+
+@pytest.mark.parametrize("sets", [[["page one", "page two"]], [np.array([["1", "page two"]])]])
+def test_text_in_a_list_of_sets_is_refused(sets):
+    with pytest.raises(ValueError, match="All values must be numbers. Got text, the first 'page"):
+        Bags.from_list(sets)
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_a_data_frame_needs_its_package(backend, monkeypatch):
+    def missing(*_, **__):
+        raise ModuleNotFoundError(f"No module named '{backend}'")
+
+    monkeypatch.setattr(nw, "from_dict", missing)
+    with pytest.raises(ImportError, match=f"to_frame needs {backend}, which is not installed. Run: pip install"):
+        Bags.from_rows([[1.0]]).to_frame(backend=backend)
+    with pytest.raises(ValueError, match="backend must be one of 'pandas', 'polars', 'pyarrow'. Got 'excel'"):
+        Bags.from_rows([[1.0]]).to_frame(backend="excel")
+
+
 def test_sets_of_different_width_are_named():
     with pytest.raises(ValueError, match="Got 2 in the first set and 3 in the set at index 1"):
         Bags.from_list([np.ones((1, 2)), np.ones((1, 3))])
-    with pytest.raises(ValueError, match=r"Got 1 dimension\(s\) for the set at index 1"):
+    with pytest.raises(ValueError, match=r"Got 1 dimension for the set at index 1"):
         Bags.from_list([np.ones((1, 2)), np.ones(2)])
 
 

@@ -18,6 +18,7 @@ TINY = {
     "predict": {"QUICK_SETS": 60, "N_HIDDEN": 5},
     "hybrid": {"QUICK_SETS": 30, "N_HIDDEN": 5, "CHECKED_SETS": 4},
     "scaling": {"QUICK_SETS": 150, "QUICK_VISITS": 150, "N_HIDDEN": 5},
+    "fit": {"QUICK_SETS": (20,), "N_FEATURES": 5, "QUICK_EPOCHS": 1},
     "musk": {"MAX_EPOCHS": 2, "FOLDS": 2, "N_HIDDEN": 5},
     "memory": {"QUICK_SETS": 60},
 }
@@ -26,6 +27,7 @@ BARS_OF = {
     "predict": {"predict"},
     "hybrid": {"hybrid"},
     "scaling": {"scaling"},
+    "fit": set(),
     "musk": {"musk"},
     "memory": {"memory"},
 }
@@ -267,6 +269,36 @@ def test_the_page_begins_with_throughput_and_shows_targets_before_other_rows(loa
     assert text.index("(throughput.png)") < text.index("## Targets")
     details = text[text.index("## Throughput compared with alternatives") :]
     assert details.index("setrbm XOR\\* ÷ PyTorch autograd") < details.index("| setrbm XOR\\*, 1 set per step |")
+
+
+def test_the_page_says_how_long_a_thousand_sets_take_if_that_was_measured(load, row, tmp_path):
+    harness, report = load("_harness"), load("report")
+    rows = [
+        row("fit", "fit of 1,000 dense sets like Musk1", 12.34, "", unit="s", threads=2, rounds=3),
+        row("fit", "fit of 1,000 dense sets like Musk1, no early stopping", 34.5, "", unit="s", threads=2, rounds=3),
+        row("fit", "fit of 1,000 sparse sets like mail", 5.678, "", unit="s", threads=2, rounds=3),
+    ]
+    harness.write_rows(tmp_path / "fit.csv", rows)
+    target = tmp_path / "performance.md"
+    report.main(["--results", str(tmp_path), "--page", str(target)])
+    assert "How long will" not in target.read_text(encoding="utf-8")
+    scaling = row("scaling", "epoch over 14,590 sets ÷ epoch over 1,459 sets", 9.77, "scaling")
+    harness.write_rows(tmp_path / "scaling.csv", [scaling])
+    harness.write_rows(
+        tmp_path / "startup.csv", [row("startup", "first fit in a new environment, discriminative", 11.0, "", unit="s")]
+    )
+    report.main(["--results", str(tmp_path), "--page", str(target)])
+    text = target.read_text(encoding="utf-8")
+    assert "Seconds, on 2 CPU cores" in text
+    assert "took about 12 seconds for 1,000 made-up dense sets" in text
+    assert "about 34 seconds without early stopping" in text
+    assert "it took about 5.7 seconds. These" in text
+    assert (
+        "medians of 3 runs, while other processes kept 0.2 cores busy: [Time of a whole fit](#time-of-a-whole-fit)"
+        in text
+    )
+    assert "takes 9.8 times as long" in text
+    assert text.index("How long will") < text.index("## Targets")
 
 
 def test_the_page_says_which_results_are_of_a_quick_run(load, row, tmp_path):

@@ -1,12 +1,16 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.metrics import log_loss
 
-from setrbm import ClassSetRBM, ClassSetRBMCV
+from setrbm import Bags, ClassSetRBM, ClassSetRBMCV
 from setrbm.calibration import HIGHEST, LOWEST, fit_temperature
 from setrbm.datasets import load_musk1
-from setrbm.energy import log_posterior
+from setrbm.energy import Params, free_energy, log_posterior
+from setrbm.estimators.one_fit import OneFit
+from setrbm.training import folds
 
 
 def drawn(temperature, n=20_000, n_classes=3, seed=0):
@@ -42,6 +46,14 @@ def test_few_sets_that_are_all_right_do_not_make_a_model_certain():
     # The target is 21 / 22.
     assert p[np.arange(20), y] == pytest.approx(21 / 22, abs=1e-4)
     assert LOWEST < fit_temperature(-F, y, np.ones(20)) <= HIGHEST
+
+
+@pytest.mark.parametrize(("size", "temperature"), [(1e-4, 0.05), (-1.0, 100.0)])
+def test_the_temperature_stays_within_its_bounds(size, temperature):
+    """Predictions that are all right, but hardly sure, would be divided by almost 0; wrong ones by infinity."""
+    y = np.arange(1000) % 2
+    F = -size * np.eye(2)[y]
+    assert fit_temperature(F, y, np.ones(1000)) == pytest.approx(temperature, rel=1e-3)
 
 
 def overconfident():
@@ -82,6 +94,48 @@ def test_the_temperature_is_that_of_predictions_for_sets_not_learned_from():
     theirs = CalibratedClassifierCV(apart, method="temperature", ensemble=False, cv=5).fit(X, y)
     beta = theirs.calibrated_classifiers_[0].calibrators[0].beta_
     assert model.calibration_temperature_ == pytest.approx(0.5 / beta, rel=0.25)
+
+
+def diverge(monkeypatch, diverged):
+    """Let the refits diverge whose key, (fold, number of the fit), is wanted; return where all outcomes will be."""
+    outcomes, keep = {}, OneFit.keep
+
+    def changed(self, refitted, interrupted):
+        for key, outcome in refitted.items():
+            wrong = Params(*(-9.0 * array for array in outcome.params.arrays()))
+            outcomes[key] = replace(outcome, params=wrong, diverged_in=3) if diverged(key) else outcome
+        keep(self, outcomes, interrupted)
+
+    monkeypatch.setattr(OneFit, "keep", changed)
+    return outcomes
+
+
+@pytest.mark.parametrize(
+    "diverged", [set(), {(0, 1), (3, 0)}, {(1, 0), (1, 1), (4, 1)}], ids=["none", "one fit", "a whole fold"]
+)
+def test_the_temperature_fits_weighted_mean_free_energies_of_sound_models(diverged, monkeypatch):
+    X, y = overconfident()
+    weight = np.where(np.arange(len(y)) % 3 == 0, 5.0, 0.5)
+    outcomes = diverge(monkeypatch, diverged.__contains__)
+    model = ClassSetRBMCV(10, n_fits=2, calibrate=True, scale=None, **SETTINGS).fit(X, y, weight)
+    F, rows = [], []
+    for fold, held_out in enumerate(folds(y, 5, model.seed_)):
+        sound = [outcomes[fold, k].params for k in range(2) if (fold, k) not in diverged]
+        if sound:
+            bags = Bags.from_array(X[held_out])
+            F.append(np.mean([free_energy(bags.X, bags.offsets, params, "xor", "hard") for params in sound], axis=0))
+            rows.append(held_out)
+    F, rows = np.concatenate(F), np.concatenate(rows)
+    expected, unweighted = (fit_temperature(F, y[rows], w[rows]) for w in (weight, np.ones(len(y))))
+    assert model.calibration_temperature_ == pytest.approx(expected, rel=1e-6)
+    assert unweighted != pytest.approx(expected, rel=0.01)
+
+
+def test_probabilities_are_not_calibrated_if_the_refits_of_all_folds_diverged(monkeypatch):
+    diverge(monkeypatch, lambda key: key[0] is not None)
+    with pytest.warns(UserWarning, match="The probabilities are not calibrated: .* or all refits diverged"):
+        model = ClassSetRBMCV(10, n_fits=1, calibrate=True, **SETTINGS).fit(*overconfident())
+    assert model.calibration_temperature_ == 1.0
 
 
 def test_without_a_refit_the_held_out_sets_are_used():

@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV, ShuffleSplit, StratifiedKFold
 
 from setrbm import ClassSetRBM, ClassSetRBMCV
 from setrbm.estimators import MaxOutClassifierCV
-from setrbm.estimators.cv_results import cv_results
+from setrbm.estimators.cv_results import cv_results, of_splits
 from setrbm.training import Schedule
 from setrbm.training.tracker import Tracker
 
@@ -32,6 +32,15 @@ def test_scores_are_laid_out_as_scikit_learn_does():
     assert results["param_C"].tolist() == [1.0, 10.0, 100.0]
     assert results["param_kernel"].tolist() == ["a", "b", "b"]
     assert pd.DataFrame(results).shape == (3, 8)
+
+
+def test_splits_are_found_again_in_their_order():
+    scores = np.arange(24.0).reshape(2, 12)
+    np.testing.assert_array_equal(of_splits(cv_results([{"C": 1.0}, {"C": 2.0}], scores)), scores.T)
+    fitted = ClassSetRBMCV(5, learning_rate=(0.01, 0.1), cv=3, **SETTINGS | {"max_epochs": 2}).fit(*easy())
+    histories = of_splits(fitted.cv_results_, "history")
+    assert len(histories) == fitted.n_splits_ == 3
+    assert all(histories[k] is fitted.cv_results_[f"split{k}_history"] for k in range(3))
 
 
 def test_the_record_has_the_names_of_scikit_learn_s_search():
@@ -111,6 +120,21 @@ def test_candidates_are_dropped_by_their_mean_over_the_splits(monkeypatch):
     assert np.isnan(model.cv_results_["mean_test_score"][dropped]).all()
 
 
+def test_every_split_has_its_own_patience_and_all_have_one_number_of_epochs():
+    rng = np.random.default_rng(0)
+    X, y = rng.random((60, 8)), rng.integers(0, 2, 60)
+    settings = {"learning_rate": 0.05, "init_scale": 1.0, "n_fits": 1, "random_state": 0}
+    model = ClassSetRBMCV(20, cv=4, max_epochs=60, early_stopping=True, patience=4, **settings).fit(X, y)
+    curves = [model.cv_results_[f"split{k}_history"][0]["held_out_loss"] for k in range(4)]
+    lengths = [len(curve) for curve in curves]
+    assert lengths == [int(np.argmin(curve)) + 1 + 4 for curve in curves]
+    assert len(set(lengths)) > 1
+    # Only the epochs that every split has reached can be compared.
+    mean = np.mean([curve[: min(lengths)] for curve in curves], axis=0)
+    assert model.n_epochs_ == model.cv_results_["n_epochs"][0] == mean.argmin() + 1
+    assert model.best_score_ == pytest.approx(-mean.min(), rel=1e-12)
+
+
 def test_a_scorer_judges_finished_candidates_on_held_out_sets():
     X, y = easy()
     seen = []
@@ -128,6 +152,20 @@ def test_a_scorer_judges_finished_candidates_on_held_out_sets():
     p, labels = seen[0][1:]
     watched = model.cv_results_["split0_history"][0]["held_out_loss"]
     assert -np.log(p[np.arange(12), labels]).mean() == pytest.approx(watched[-1], rel=1e-9)
+
+
+@pytest.mark.parametrize("cv", [None, 2])
+def test_a_candidate_without_a_score_in_one_split_is_not_chosen(cv):
+    scores = {0.1: [np.nan, 9.0], 0.05: [0.5, 0.1], 0.02: [0.7, 0.2]}
+
+    def scorer(estimator, sets, labels):
+        return scores[estimator.settings_.learning_rate].pop(0)
+
+    model = ClassSetRBMCV(5, learning_rate=(0.1, 0.05, 0.02), scoring=scorer, cv=cv, **SETTINGS).fit(*easy())
+    assert model.best_params_ == {"learning_rate": 0.02}
+    assert model.best_score_ == pytest.approx(0.7 if cv is None else 0.45)
+    assert model.cv_results_["rank_test_score"].tolist() == [3, 2, 1]
+    assert np.isnan(model.cv_results_["mean_test_score"]).tolist() == [True, False, False]
 
 
 @pytest.mark.parametrize("scoring", ["roc_auc", "balanced_accuracy", "neg_log_loss", make_scorer(roc_auc_score)])
@@ -154,6 +192,24 @@ def test_a_scorer_uses_weights_of_the_fitted_scale():
     assert scores[0] == pytest.approx(scores[1], rel=1e-6)
 
 
+@pytest.mark.parametrize("scale", ["auto", None])
+def test_a_scorer_sees_the_sets_as_the_model_does_and_no_weights(scale):
+    X, y = easy()
+    raw, weight = 10.0 * X - 5.0, np.linspace(0.1, 2.0, 60)
+    seen = []
+
+    def scorer(estimator, sets, labels, sample_weight=None):
+        seen.append((sets.X, sample_weight))
+        return 0.0
+
+    settings = SETTINGS | {"learning_rate": 1e-4, "class_weight": {0: 3.0}}
+    ClassSetRBMCV(5, scoring=scorer, scale=scale, **settings).fit(raw, y, weight)
+    ((vectors, weights),) = seen
+    assert weights is None
+    assert (vectors.min() < -4.0) == (scale is None)
+    assert (0.0 <= vectors.min() <= vectors.max() <= 1.0) == (scale == "auto")
+
+
 def test_max_out_classifiers_take_cv_and_scoring_too():
     X, y = easy()
     settings = {"learning_rate": (0.01, 0.1), "weight_decay": 0.0, "refit": True} | SETTINGS
@@ -167,7 +223,11 @@ def test_max_out_classifiers_take_cv_and_scoring_too():
     [
         ({"scoring": 3}, "scoring must be None, the name of a scorer, or a callable. Got 3"),
         ({"scoring": ["accuracy"]}, r"scoring must be None, the name of a scorer, or a callable. Got \['accuracy'\]"),
-        ({"scoring": "nonsense"}, "nonsense"),
+        (
+            {"scoring": "nonsense"},
+            r"name of a scorer of scikit-learn. Got 'nonsense'. sklearn.metrics.get_scorer_names",
+        ),
+        ({"scoring": "rocauc"}, "Got 'rocauc'; the nearest: roc_auc"),
         ({"cv": "nonsense"}, "Expected `cv` as an integer"),
         ({"cv": 3, "refit": False}, "cv must be None if nothing is refitted"),
         ({"cv": []}, "cv must give at least one split. Got none"),
@@ -180,6 +240,33 @@ def test_max_out_classifiers_take_cv_and_scoring_too():
 def test_what_cannot_be_chosen_by_is_refused(setting, message):
     with pytest.raises(ValueError, match=message):
         ClassSetRBMCV(5, learning_rate=0.1, **SETTINGS, **setting).fit(*easy())
+
+
+@pytest.mark.parametrize(
+    ("scoring", "labels", "message"),
+    [
+        ("roc_auc", [0, 1, 2], "scoring='roc_auc' needs two classes. Got 3. Use scoring='roc_auc_ovr'"),
+        ("f1", [0, 1, 2], "scoring='f1' needs two classes. Got 3. Use scoring='f1_macro'"),
+        ("f1", ["no", "yes"], r"needs a class named 1. Got the classes no, yes. .*make_scorer\(f1_score, pos_label="),
+    ],
+)
+def test_a_scorer_for_other_classes_is_refused(scoring, labels, message):
+    X, _ = easy()
+    with pytest.raises(ValueError, match=message):
+        ClassSetRBMCV(5, learning_rate=0.1, scoring=scoring, **SETTINGS).fit(X, np.resize(labels, len(X)))
+
+
+def test_scorers_for_the_classes_at_hand_are_taken():
+    X, y = easy()
+    for scoring, labels in (("roc_auc_ovr", np.arange(len(X)) % 3), ("f1", y), ("roc_auc", np.array(["a", "b"])[y])):
+        model = ClassSetRBMCV(5, learning_rate=(0.01, 0.1), scoring=scoring, **SETTINGS).fit(X, labels)
+        assert 0.0 <= model.best_score_ <= 1.0
+
+
+def test_max_out_classifiers_check_their_scorer_too():
+    X, y = easy()
+    with pytest.raises(ValueError, match="scoring='recall' needs a class named 1"):
+        MaxOutClassifierCV("mlp", scoring="recall").fit(X, np.array(["a", "b"])[y])
 
 
 def test_ctrl_c_in_the_refit_keeps_a_model_of_the_best_candidate(monkeypatch):
@@ -243,6 +330,19 @@ def test_ctrl_c_in_a_scorer_or_in_calibration_keeps_a_model(monkeypatch):
             model.fit(*easy())
         assert model.temperature_ == fits
         assert model.calibration_temperature_ == 1.0
+
+
+@pytest.mark.parametrize(
+    ("losses", "dropped"),
+    [((0.1, 0.1, 1.3), "first"), ((0.6, 0.4, 0.1), "second"), ((0.0, 0.5, 0.5), "second")],
+    ids=["worse only in its last split", "worse in its first", "worse in most"],
+)
+def test_a_rung_compares_means_over_splits(losses, dropped):
+    """The rival of the candidate with these losses has a loss of 0.4 in every split."""
+    tracker = Tracker(Schedule(8, rungs=(1,), ends=(8,)), [8] * 6, [0] * 6, [0, 1] * 3, 100.0)
+    held_out = np.ravel(np.column_stack([losses, np.full(3, 0.4)]))
+    tracker.note(np.ones(6), np.column_stack([held_out, np.zeros(6)]), tracker.running())
+    assert tracker.dropped.tolist() == [dropped == "first", dropped == "second"] * 3
 
 
 def test_a_candidate_that_diverged_in_one_split_drops_no_other():

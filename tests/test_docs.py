@@ -13,7 +13,8 @@ import pytest
 import setrbm
 import setrbm.datasets
 import setrbm.estimators
-from setrbm.reproduction import effects, report
+import setrbm.selective
+from setrbm.reproduction import effects, mail_report, report
 
 ROOT = Path(__file__).parents[1]
 SOURCE = Path(setrbm.__file__).parent
@@ -34,7 +35,7 @@ SECTIONS = {"Parameters", "Attributes", "Returns", "Yields", "Raises", "See Also
 
 def exported():
     """Every class and function that users import, by its name."""
-    packages = (setrbm, setrbm.estimators, setrbm.datasets)
+    packages = (setrbm, setrbm.estimators, setrbm.selective, setrbm.datasets)
     named = {name: getattr(package, name) for package in packages for name in package.__all__}
     return {name: value for name, value in sorted(named.items()) if callable(value)}
 
@@ -75,7 +76,7 @@ def parse(docstring):
 def parameter_names(section):
     """Return the names a Parameters section describes: the unindented lines, up to the colon."""
     heads = [line for line in section if line.strip() and not line.startswith(" ")]
-    return [name.strip() for head in heads for name in head.split(" : ")[0].split(",")]
+    return [name.strip(" *") for head in heads for name in head.split(" : ")[0].split(",")]
 
 
 # --- docstrings ---
@@ -110,10 +111,12 @@ def test_a_described_parameter_is_one_the_signature_has(name):
 def test_every_setting_of_a_class_is_described(name):
     cls = exported()[name]
     text = cls.__doc__
-    # ClassRBM says that its parameters are those of ClassSetRBM.
+    # ClassRBM, for example, says that its parameters are those of ClassSetRBM.
     if match := re.search(r"Parameters and attributes are those of (\w+)", text):
         text = exported()[match[1]].__doc__
-    described = parameter_names(parse(text)[1]["Parameters"])
+    _, sections = parse(text)
+    # What a dataclass of results takes are its attributes.
+    described = parameter_names(sections.get("Parameters") or sections["Attributes"])
     assert set(inspect.signature(cls).parameters) <= set(described)
 
 
@@ -248,8 +251,9 @@ def test_links_within_the_project_are_valid(path):
 def test_every_picture_is_shown_and_can_be_drawn_again():
     script = (ROOT / "docs" / "make_pictures.py").read_text(encoding="utf-8")
     drawn = set(re.findall(r'save\(figure, "(\w+)"\)', script))
-    # setrbm reproduce draws those of the paper's table.
+    # setrbm reproduce draws those of the paper's tables.
     drawn |= {Path(name).stem for name in (report.ACCURACIES, report.RANKS, *map(report.image_of, effects.EFFECTS))}
+    drawn |= {Path(mail_report.CURVES).stem} if (ROOT / "results" / "table2.csv").exists() else set()
     shown = set(re.findall(r"images/(\w+)\.png\)", "".join(path.read_text(encoding="utf-8") for path in PAGES)))
     assert drawn == shown == {path.stem for path in (ROOT / "docs" / "images").iterdir()}
 

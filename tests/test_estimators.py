@@ -18,7 +18,7 @@ from setrbm.datasets import load_musk1
 from setrbm.energy import free_energy, log_posterior
 from setrbm.engines import get_engine
 from setrbm.engines.protocol import LabeledSets
-from setrbm.estimators import MaxOutClassifier, one_fit, side_by_side
+from setrbm.estimators import MaxOutClassifier, many_fits, one_fit
 from setrbm.estimators.settings import Settings
 from setrbm.shards import write_shards
 from setrbm.training import InMemory, Schedule, Trainee, train
@@ -736,11 +736,11 @@ def test_a_refit_that_diverges_leaves_the_model_as_it_was_chosen(monkeypatch, n_
     settings = {"learning_rate": (0.05, 0.1), "init_scale": 0.3, "max_epochs": 4, "random_state": 0}
     kept = ClassSetRBMCV(5, refit=False, **settings).fit(bags, y)
 
-    def train_apart(estimator, spec, trainees, schedule, monitor, real=side_by_side._train):
+    def train_apart(estimator, spec, trainees, schedule, monitor, real=many_fits._train):
         monkeypatch.setattr("setrbm.training.loop.DIVERGED", 30.0 if schedule.phase == "choosing" else 1e-9)
         return real(estimator, spec, trainees, schedule, monitor)
 
-    monkeypatch.setattr(side_by_side, "_train", train_apart)
+    monkeypatch.setattr(many_fits, "_train", train_apart)
     with pytest.warns(UserWarning, match=r"diverged in (\d) of \1 refits. The best candidate is kept without a refit"):
         model = ClassSetRBMCV(5, n_fits=n_fits, **settings).fit(bags, y)
     np.testing.assert_array_equal(model.W_, kept.W_)
@@ -752,11 +752,11 @@ def test_fits_that_diverge_are_left_out_of_the_average(monkeypatch):
     settings = {"learning_rate": 0.1, "init_scale": 0.3, "max_epochs": 4, "random_state": 0}
     whole = ClassSetRBMCV(5, n_fits=3, **settings).fit(bags, y)
 
-    def train_apart(*args, real=side_by_side._train):
+    def train_apart(*args, real=many_fits._train):
         outcomes = real(*args)
         return outcomes if len(outcomes) < 3 else [outcomes[0], replace(outcomes[1], diverged_in=2), outcomes[2]]
 
-    monkeypatch.setattr(side_by_side, "_train", train_apart)
+    monkeypatch.setattr(many_fits, "_train", train_apart)
     with pytest.warns(UserWarning, match="diverged in 1 of 3 refits. The others are kept. Offer smaller"):
         model = ClassSetRBMCV(5, n_fits=3, **settings).fit(bags, y)
     np.testing.assert_array_equal(model.W_, np.delete(whole.W_, slice(5, 10), axis=0))
@@ -933,13 +933,13 @@ def test_a_candidate_that_reached_an_end_is_not_dropped():
 
 
 def test_if_all_others_diverged_the_best_dropped_candidate_is_trained_to_the_end(early_rungs, monkeypatch):
-    def train_apart(*args, real=side_by_side._train):
+    def train_apart(*args, real=many_fits._train):
         outcomes = real(*args)
         return [
             o if o.dropped or not o.history["held_out_loss"][0] > 0 else replace(o, diverged_in=9) for o in outcomes
         ]
 
-    monkeypatch.setattr(side_by_side, "_train", train_apart)
+    monkeypatch.setattr(many_fits, "_train", train_apart)
     bags, y = easy()
     settings = {"init_scale": 0.3, "max_epochs": 16, "n_fits": 1, "random_state": 0}
     with pytest.warns(UserWarning, match="The best of the dropped ones is used; offer smaller learning rates"):
@@ -1039,13 +1039,13 @@ def test_ctrl_c_after_all_begun_candidates_diverged_leaves_the_estimator_unchang
     bags, y = easy()
     calls = []
 
-    def second_is_interrupted(*args, real=side_by_side.train):
+    def second_is_interrupted(*args, real=many_fits.train):
         calls.append(args)
         if len(calls) == 2:
             raise KeyboardInterrupt
         return real(*args)
 
-    monkeypatch.setattr(side_by_side, "train", second_is_interrupted)
+    monkeypatch.setattr(many_fits, "train", second_is_interrupted)
     model = ClassSetRBMCV((5, 7), learning_rate=1e6, init_scale=0.3, max_epochs=5, random_state=0)
     with pytest.raises(KeyboardInterrupt):
         model.fit(bags, y)

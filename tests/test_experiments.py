@@ -8,6 +8,7 @@ import pytest
 
 from setrbm.evaluation.splits import repeated_folds
 from setrbm.reproduction.systems import ROWS
+from setrbm.selective import promise
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 if not EXPERIMENTS.exists():
@@ -88,3 +89,21 @@ def test_the_alternatives_in_below_differ_from_the_row_only_in_their_candidates(
         assert {name for name in made if made[name] != changed[name]} == set(settings), tried
     logged = (EXPERIMENTS.parent / "results" / "below.csv").read_text(encoding="utf-8")
     assert all(f",{tried}," in logged or f',"{tried}",' in logged for tried in below.TRIED)
+
+
+def test_a_threshold_is_judged_by_the_rest_of_the_pool(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+    guarantee = importlib.import_module("reject_guarantee")
+    monkeypatch.setattr(guarantee, "N_POOL", 4000)
+    rng = np.random.default_rng(0)
+    # Few values, so that there are ties.
+    scores = np.sort(rng.integers(0, 50, 4000))[::-1] / 50
+    right = rng.random(4000) < 0.8 + scores / 5
+    n_right = np.concatenate([[0], np.cumsum(right)])
+    kept, coverage, _ = guarantee.trial(scores, right, n_right, 600, 0.9, np.random.default_rng(1))
+    drawn = np.random.default_rng(1).choice(4000, 600, replace=False, shuffle=False)
+    rest = np.setdiff1d(np.arange(4000), drawn)
+    accepted = rest[scores[rest] > promise(scores[drawn], right[drawn], 0.9, 0.95).threshold]
+    assert kept == pytest.approx(right[accepted].mean())
+    assert coverage == pytest.approx(len(accepted) / 3400)
+    assert 0.0 < coverage < 1.0

@@ -1,3 +1,7 @@
+import subprocess
+import sys
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -124,8 +128,12 @@ def test_top_features_are_the_largest_in_size_with_their_sign(is_sparse):
         np.array(list("wxyz"), dtype=object),
     )  # fmt: skip
     assert explained.top_features(3) == [[("x", -5.0), ("z", 3.0), ("w", 2.0)], [("y", -3.0), ("z", 2.0), ("x", 1.0)]]
-    with pytest.raises(ValueError, match="n must be 1 or more. Got 0"):
-        explained.top_features(0)
+    assert explained.features_for(0, 2) == [("z", 2.0), ("w", 1.0)]
+    assert explained.features_for(0, 9) == [("z", 2.0), ("w", 1.0), ("y", 0.5)]
+    assert explained[1].features_for(0) == explained.features_for(2) == [("z", 2.0), ("x", 1.0)]
+    for too_few in (explained.top_features, lambda n: explained.features_for(0, n)):
+        with pytest.raises(ValueError, match="n must be 1 or more. Got 0"):
+            too_few(0)
 
 
 def explained_sets():
@@ -142,6 +150,8 @@ def test_a_vector_decides_only_if_leaving_it_out_matters():
     explained = explained_sets()
     assert explained.decided.tolist() == [True, False]
     assert explained.deciding_vectors().tolist() == [1, 0]
+    edge = replace(explained, drop=np.array([0.0, 0.01, 0.0099, 0.0, -0.5]))
+    assert edge.decided.tolist() == [True, False]
     assert repr(explained) == "Explanation(2 sets, 5 vectors, 2 features)"
     assert repr(explained[0][0]) == "Explanation(1 set, 2 vectors, 2 features)"
 
@@ -158,6 +168,20 @@ def test_a_frame_has_a_row_for_each_vector(backend):
     assert columns["drop"] == [0.0, 0.7, 0.009, -0.2, 0.0]
     assert columns["alone"] == [0.1, 0.8, 0.9, 0.2, 0.5]
     assert columns["decided"] == [False, True, False, False, False]
+
+
+def test_a_frame_of_an_explanation_needs_pandas():
+    # A new process, since narwhals keeps a package that it has once found.
+    code = (
+        "import sys\nsys.modules['pandas'] = None\nimport numpy as np\nfrom setrbm.explain import Explanation\n"
+        "one = np.ones(1)\n"
+        "Explanation(one, one, np.ones((1, 1)), np.ones((1, 1)), one, np.array([0, 1]), one, one).to_frame()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1] == (
+        "ImportError: to_frame needs pandas, which is not installed. Run: pip install pandas. Or pass backend='polars' "
+        "or 'pyarrow'."
+    )
 
 
 def test_a_plot_marks_the_vector_that_decided_and_only_that():

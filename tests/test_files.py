@@ -197,8 +197,8 @@ def test_a_file_of_many_blocks_is_read_whole_and_its_last_line_is_named(tmp_path
         ),
         ("bag;label;x\n1;0;3\n", r"Got the column 'bag;label;x'\. The columns seem to be separated by ';'"),
         ("bag,label\n1,0\n", r"at least one feature column besides 'bag', 'label'\. Got none"),
-        ("bag,label,x\n1,,3\n", r"have a bag and a label\. Got an empty cell in line 2, column 'label'"),
-        ("bag,label,x\n ,1,3\n", r"have a bag and a label\. Got an empty cell in line 2, column 'bag'"),
+        ("bag,label,x\n1,,3\n", r"have a value in column 'label'\. Got an empty cell in line 2"),
+        ("bag,label,x\n ,1,3\n", r"have a value in column 'bag'\. Got an empty cell in line 2"),
         ("bag,label,x\n7,0,3\n8,1,3\n7,1,3\n", r"same label\. Got 0 in line 2 and 1 in line 4 of '.*' for set 7"),
         ("bag,label,x\n", r"at least one row below the column names\. Got none"),
         ("", r"must start with a line of column names\. It is empty"),
@@ -260,7 +260,8 @@ def test_a_missing_file_a_folder_and_an_unknown_file_type_are_refused(tmp_path):
         read_sets(tmp_path / "none.csv")
     with pytest.raises(IsADirectoryError, match=r"must be a file\. Got the folder"):
         read_sets(tmp_path)
-    with pytest.raises(ValueError, match=r"must end with one of \.csv, .*\.libsvm\. Got '.*data\.xlsx'"):
+    known = r"\.csv, .*\.libsvm, \.jsonl, \.ndjson, each also with \.gz, or with \.parquet or \.pq\."
+    with pytest.raises(ValueError, match=rf"must end with one of {known} Got '.*data\.xlsx'"):
         read_sets(saved(tmp_path, CSV, "data.xlsx"))
 
 
@@ -303,13 +304,13 @@ def test_parquet_categories_are_read_as_their_names(tmp_path):
     ("change", "message"),
     [
         ({"label": ["a", "c", "b"]}, r"same label\. Got 'a' in row 1 and 'c' in row 2 of '.*' for set 1"),
-        ({"label": ["a", None, "b"]}, r"Got an empty cell in row 2, column 'label'"),
+        ({"label": ["a", None, "b"]}, r"have a value in column 'label'\. Got an empty cell in row 2"),
         ({"x": [1, None, 3]}, r"hold a number\. Got an empty one in row 2, column 'x'"),
         ({"x": [True, None, False]}, r"hold a number\. Got an empty one in row 2, column 'x'"),
         ({"x": [Decimal(1), None, Decimal(2)]}, r"hold a number\. Got an empty one in row 2, column 'x'"),
-        ({"bag": ["u", "  ", "v"]}, r"Got an empty cell in row 2, column 'bag'"),
-        ({"bag": [1.0, float("nan"), 2.0]}, r"Got an empty cell in row 2, column 'bag'"),
-        ({"label": [0.0, 0.0, float("nan")]}, r"Got an empty cell in row 3, column 'label'"),
+        ({"bag": ["u", "  ", "v"]}, r"have a value in column 'bag'\. Got an empty cell in row 2"),
+        ({"bag": [1.0, float("nan"), 2.0]}, r"have a value in column 'bag'\. Got an empty cell in row 2"),
+        ({"label": [0.0, 0.0, float("nan")]}, r"have a value in column 'label'\. Got an empty cell in row 3"),
         ({"x": [1.0, 2.0, float("inf")]}, r"finite number\. Got inf in row 3, column 'x'"),
         ({"x": ["1", "2", "3"]}, r"must be numeric\. Got type string for column 'x' of '.*data\.parquet'"),
         ({"bag": []} | {"label": [], "x": []}, r"at least one row\. Got none"),
@@ -373,7 +374,9 @@ def test_a_packed_svmlight_file_is_read(tmp_path):
         ("1 qid:1 1:x\n", r"Got '1:x', which is not number:value with a finite value, in line 1"),
         ("1 qid:1 1:nan\n", r"Got '1:nan', which is not number:value"),
         ("1 qid:1 3:1 2:2\n", r"Got feature 2 after feature 3, which must increase, in line 1"),
-        ("1 qid:1 3:1 5:2\n", r"Got feature 5, past the last known feature 3, in line 1"),
+        ("1 qid:1 3:1 5:2\n", r"numbers must be below 4, .* Got 5 in line 1 of .* count from 0"),
+        ("1 qid:1 4:1 3:2\n", r"Got feature 3 after feature 4, which must increase, in line 1"),
+        ("1 qid:1\n1 qid:1 4:2\n", r"Feature numbers must be below 4, the number of features\. Got 4 in line 2 of"),
         ("1 qid:1 1:2\n1 qid:1 2147483646:1\n", r"Got feature 2147483646, .* limit of 16,777,216 .* in line 2 of"),
         ("1 qid:1 1:2\n1 qid:1 99999999999999999999:1\n", r"Got feature 99999999999999999999, .* in line 2 of"),
         ("1 qid:1 16777216:1\n", r"Got feature 16777216, .* in line 1 of"),
@@ -383,7 +386,7 @@ def test_a_packed_svmlight_file_is_read(tmp_path):
 )
 def test_a_fault_in_a_svmlight_file_is_named_with_its_line(tmp_path, text, message):
     with pytest.raises(ValueError, match=message):
-        read_sets(saved(tmp_path, text, "a.svm"), n_features=4 if "5:2" in text else None)
+        read_sets(saved(tmp_path, text, "a.svm"), n_features=4 if "below 4" in message else None)
 
 
 def test_svmlight_features_may_be_many_where_their_number_is_given(tmp_path):

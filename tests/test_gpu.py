@@ -35,7 +35,7 @@ from setrbm.engines.gpu import device, graphs, limits, many, packed, torch_draws
 from setrbm.engines.gpu import engine as gpu  # noqa: E402
 from setrbm.engines.gpu import sparse as sparse_models  # noqa: E402
 from setrbm.engines.protocol import DeviceMemoryWarning, LabeledSets, Model, Spec  # noqa: E402
-from setrbm.estimators.choosing import fit_side_by_side  # noqa: E402
+from setrbm.estimators.many_fits import fit_side_by_side  # noqa: E402
 from setrbm.training import initial_params  # noqa: E402
 from test_engines import GENERATIVE, N_FEATURES, N_HIDDEN, N_SETS, make_models, make_sets  # noqa: E402
 

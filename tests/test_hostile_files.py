@@ -10,19 +10,24 @@ import pytest
 from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
 
 from rewriting import contents, rewrite, write
 from setrbm import Bags, ClassSetRBM, load, save
-from setrbm.estimators import InputPooling, PerVector, SetSVC, SetSVCCV
+from setrbm.estimators import InputPooling, PageWords, PerVector, SetSVC, SetSVCCV
 from setrbm.estimators.saving import KINDS
+from setrbm.selective import RejectOption
 
 RNG = np.random.default_rng(0)
 X = RNG.random((40, 4)) + np.repeat(np.arange(20) % 2, 2)[:, np.newaxis]
 BAGS, Y = Bags(X, np.arange(0, 41, 2), feature_names=list("abcd")), np.arange(20) % 2
 SPARSE = BAGS.with_vectors(sparse.csr_array(np.where(X < 0.6, 0.0, X)))
+TEXTS = [["one two", "three four"], ["four three two one"]]
 SHORT = {"max_epochs": 1, "random_state": 0}
+
+SVC = SetSVC(probability=True, random_state=0).fit(BAGS, Y)
 
 MODELS = {
     "svc": lambda: SetSVC(probability=True).fit(BAGS, Y),
@@ -35,7 +40,12 @@ MODELS = {
     "quantiles": lambda: QuantileTransformer(n_quantiles=5).fit(X),
     "svd": lambda: TruncatedSVD(2).fit(X),
     "pipeline": lambda: make_pipeline(PerVector(StandardScaler()), SetSVC(scale=None)).fit(BAGS, Y),
+    "words": lambda: PageWords(weights="tfidf", pairs=False).fit(TEXTS),
     "rbm": lambda: make_pipeline(InputPooling(), StandardScaler(), ClassSetRBM(2, **SHORT)).fit(BAGS, Y),
+    "reject": lambda: RejectOption(FrozenEstimator(SVC), precision=0.5, confidence=0.8).fit(BAGS, Y),
+    "reject by class": lambda: RejectOption(SVC, precision=0.3, confidence=0.5, held_out=0.5, per_class=True).fit(
+        BAGS, Y
+    ),
 }
 
 
@@ -88,6 +98,17 @@ def item(name, value):
 
 def without(name):
     return lambda header, arrays: (arrays.pop(name, None), header.pop(name, None))
+
+
+def promised(**values):
+    """Change the first promise of a reject option."""
+    names = ("threshold", "n_held_out", "n_accepted", "n_right", "more_sets")
+
+    def change(header, arrays):
+        first = dict(zip(names, header["promises"][0], strict=True)) | values
+        header["promises"][0] = [first[name] for name in names]
+
+    return change
 
 
 def as_steps(*steps):
@@ -194,7 +215,47 @@ HOSTILE = [
     ("pipeline", inside("parts", 0, parts=[]), "does not fit"),
     ("pipeline", inside("parts", 0, parts=7), "does not fit"),
     ("pipeline", without("0.0.mean_"), "StandardScaler must have mean_. Got none"),
+    ("words", setting("weights", "bm25"), "weights must be one of"),
+    ("words", setting("max_words", -1), "max_words must be an integer of 1 or more"),
+    ("words", header(words=[]), "words must be a list of at least one word"),
+    ("words", header(words="one"), "words must be a list of at least one word"),
+    ("words", header(words=["four", "one", "three", 2]), "words must hold lower-case words .* Got 2"),
+    ("words", header(words=["four", "one", "three", "a b"]), "words must hold lower-case words .* Got 'a b'"),
+    ("words", header(words=["FOUR", "one", "three", "two"]), "words must hold lower-case words .* Got 'FOUR'"),
+    ("words", header(words=["four", "four", "one", "two"]), "words must be distinct and in alphabetical order"),
+    ("words", header(words=["four", "three", "one", "two"]), "words must be distinct and in alphabetical order"),
+    ("words", header(words=["four", "one"]), r"factors must hold floats of shape \(2,\). Got float64 of shape \(4,\)"),
+    ("words", without("factors"), "factors"),
+    ("words", item("factors", np.nan), "factors must be finite"),
+    ("words", item("factors", -1.0), "factors must not be negative. Got -1"),
     ("rbm", item("2.W", 1e9), r"W must hold values of at most 1e\+08"),
+    ("reject", setting("precision", 1.0), "precision must lie between 0 and 1. Got 1.0"),
+    ("reject", setting("confidence", "high"), "confidence must lie between 0 and 1. Got 'high'"),
+    ("reject", setting("sureness", "entropy"), "sureness must be 'probability' or 'margin'"),
+    ("reject", setting("per_class", 1), "per_class must be True or False. Got 1"),
+    ("reject", setting("per_class", True), "There must be 2 promises. Got 1"),
+    ("reject", setting("precision", 0.99), "20 right of 20 accepted sets must show a precision of 0.99"),
+    ("reject", promised(threshold={"float": "nan"}), "threshold must be a number, .* Got nan, 20 accepted"),
+    ("reject", promised(threshold={"float": "inf"}), "threshold must be a number, .* Got inf, 20 accepted"),
+    ("reject", promised(n_accepted=0, n_right=0), "threshold must be a number, .* Got -inf, 0 accepted"),
+    ("reject", promised(threshold="low"), "threshold must be a number, .* Got 'low'"),
+    ("reject", promised(n_right=21), r"must be integers in increasing order. Got .21, 20, 20"),
+    ("reject", promised(n_accepted=21), r"must be integers in increasing order. Got .20, 21, 20"),
+    ("reject", promised(n_right=-1), r"must be integers in increasing order. Got .-1, 20, 20"),
+    ("reject", promised(n_right=2.5), r"must be integers in increasing order. Got .2.5, 20, 20"),
+    (
+        "reject",
+        promised(n_right=5),
+        "5 right of 20 accepted sets must show a precision of 0.5 with a confidence of 0.8",
+    ),
+    ("reject", promised(more_sets=20), "more_sets must be an integer above n_held_out, or None. Got 20"),
+    ("reject", header(promises=[]), "There must be 1 promises. Got 0"),
+    ("reject", header(promises=[[0.5, 20, 20, 20]]), "does not fit"),
+    ("reject", header(parts=[]), "not enough values to unpack"),
+    ("reject", inside("parts", 0, parts=[]), "not enough values to unpack"),
+    ("reject by class", header(promises=[[0.5, 9, 0, 0, None]]), "threshold must be a number"),
+    ("reject by class", header(promises=[[{"float": "inf"}, 9, 0, 0, None]]), "There must be 2 promises. Got 1"),
+    ("reject by class", setting("per_class", False), "There must be 1 promises. Got 2"),
 ]
 
 
@@ -206,6 +267,19 @@ def test_a_hostile_file_is_refused_and_named(files, tmp_path, name, change, mess
     rewrite(path, change)
     with pytest.raises(ValueError, match=f"{re.escape(str(path))}.*({message})"):
         load(path)
+
+
+def test_a_reject_option_of_a_transformer_is_refused(files, tmp_path):
+    """Nothing within a file is believed to be a classifier."""
+    described, arrays = contents(files / "standard")
+    reject, _ = contents(files / "reject")
+    for parts in ([described], [{"kind": "FrozenEstimator", "parts": [described]}]):
+        prefix = "0." if len(parts[0]) > 2 else "0.0."
+        write(tmp_path / "m", {**reject, "parts": parts}, {f"{prefix}{name}": a for name, a in arrays.items()})
+        with pytest.raises(
+            ValueError, match="must be a classifier with predict_proba. Got an object of class StandardS"
+        ):
+            load(tmp_path / "m")
 
 
 def test_files_nested_deeper_than_allowed_are_refused(files, tmp_path):
@@ -294,10 +368,15 @@ def harmless(path):
         if str(path) not in str(error):
             raise
         return False
-    for method in ("predict", "predict_proba", "transform"):
+    for method in ("predict", "predict_proba", "transform", "accepts"):
         try:
             if hasattr(model, method):
-                getattr(model, method)(BAGS if hasattr(model, "side_") else X)
+                getattr(model, method)(input_of(model))
         except ValueError:
             pass
     return True
+
+
+def input_of(model):
+    """Return what a model takes: texts, sets or vectors."""
+    return TEXTS if isinstance(model, PageWords) else BAGS if hasattr(model, "side_") else X

@@ -3,7 +3,7 @@ import pytest
 from scipy import sparse
 from scipy.special import logsumexp
 from sklearn.pipeline import make_pipeline
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC
 
 from setrbm import Bags, ClassRBM
 from setrbm.estimators import InputPooling
@@ -98,3 +98,10 @@ def test_sparse_sets_give_the_same_matrix_as_dense_ones(statistics):
         pooled = InputPooling(**settings).fit_transform(Bags(sparse.csr_array(X), offsets))
         pooled = pooled.toarray() if sparse.issparse(pooled) else pooled
         np.testing.assert_allclose(pooled, dense, atol=1e-12)
+
+
+def test_scikit_learn_s_linear_svm_takes_pooled_sparse_sets():
+    bags = Bags.from_list([sparse.random_array((3, 8), density=0.4, rng=k, format="csr") for k in range(20)])
+    pooled = InputPooling(["max", "mean"]).fit_transform(bags)
+    assert pooled.indices.dtype == pooled.indptr.dtype == np.int32
+    LinearSVC().fit(pooled, np.arange(20) % 2)

@@ -105,7 +105,15 @@ def test_the_largest_set_is_known_after_shards_parts_and_files(tmp_path):
         (map(np.asarray, [[[1.0]]]), TypeError, "Got a map"),
         (pl.LazyFrame({"x": [1.0]}), TypeError, "A lazy frame holds no data yet. Collect it first"),
         (["first page", "second page"], ValueError, "X must hold numbers. Got text, the first 'first page'"),
-        ([["page one", "page two"], ["page three"]], ValueError, r"Bags.from_list\(\[vectorizer.transform\(pages\)"),
+        (
+            [["page one", "page two"], ["page three"]],
+            ValueError,
+            r"make_pipeline\(PageWords\(\), ClassSetRBMCV.for",
+        ),
+        ([["2011", "page two"], ["page three"]], ValueError, "the first 'page two'. Turn documents .* with PageWords"),
+        ([[], ["page one"]], ValueError, "with PageWords"),
+        (np.array([["page one"], ["one", "two"]], dtype=object), ValueError, "with PageWords"),
+        (pl.Series([["page one"], ["one", "two"]]).to_pandas(), ValueError, "with PageWords"),
     ],
 )
 def test_what_is_no_matrix_is_refused_in_words(estimator, X, kind, message):
@@ -113,8 +121,28 @@ def test_what_is_no_matrix_is_refused_in_words(estimator, X, kind, message):
         estimator.fit(X, [0, 1])
 
 
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=name)
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([[1.0, 2.0], [3.0]], "Got 2 in the first vector and 1 in the vector at index 1"),
+        (
+            [[[1.0, 2.0], [3.0, 4.0]], [[1.0, 2.0], [3.0]]],
+            "Got 2 in the first vector of the set at index 1 and 1 in the vector at index 1",
+        ),
+        (np.array([["cat", "dog"], ["1", "2"]]), "numbers. Got text, the first 'cat'"),
+        (np.array([[["1", "cat"]], [["2", "3"]]]), "numbers. Got text, the first 'cat'"),
+        ([np.array([["1", "2"]]), np.array([["cat", "2"]])], "numbers. Got text, the first 'cat'"),
+        (np.array([["cat", 1.0], ["dog", 2.0]], dtype=object), "numbers. Got text, the first 'cat'"),
+    ],
+)
+def test_ragged_lists_and_arrays_of_text_are_refused_in_words(estimator, X, message):
+    with pytest.raises(ValueError, match=message):
+        estimator.fit(X, [0, 1])
+
+
 def test_texts_in_a_transformer_of_vectors_are_refused_in_words():
-    with pytest.raises(ValueError, match="X must hold numbers. Got text, the first 'page one'"):
+    with pytest.raises(ValueError, match="X must hold numbers. Got text, the first 'page one'.* with PageWords"):
         PerVector(TfidfVectorizer()).fit([["page one", "page two"], ["page three"]])
 
 
@@ -202,6 +230,44 @@ def test_one_label_per_vector_is_refused_in_words(estimator):
     X, y = sets()
     with pytest.raises(ValueError, match="one label for each of the 30 sets. Got 120, one per vector"):
         estimator.fit(X, np.repeat(y, 4))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS[:4], ids=name)
+@pytest.mark.parametrize(
+    ("make", "kind", "message"),
+    [
+        (lambda y: dict(enumerate(y)), TypeError, r"Got a dict. .* use \[y\[name\] for name in bags.ids\]"),
+        (lambda y: (label for label in y), TypeError, r"Got a generator. Pass a list: list\(y\)"),
+        (lambda y: dict(enumerate(y)).values(), TypeError, r"Got a dict_values. Pass a list: list\(y\)"),
+        (lambda y: set(y.tolist()), TypeError, "Got a set. Pass a list, in the order of the sets"),
+        (
+            lambda y: "label",
+            TypeError,
+            "y must be an array or a list with one label for each set. Got the text 'label'",
+        ),
+        (lambda y: y[1:], ValueError, "y must hold one label for each of the 30 sets. Got 29 labels"),
+        (lambda y: np.array([0, "one"] * 15, dtype=object), ValueError, "must be of one type. Got int and str in y"),
+        (lambda y: [0, "one"] * 15, ValueError, "must be of one type. Got int and str in y"),
+        (lambda y: (True, "one", 2.5) * 10, ValueError, "must be of one type. Got bool and float and str in y"),
+    ],
+)
+def test_labels_that_are_no_list_of_labels_are_refused_in_words(estimator, make, kind, message):
+    X, y = sets()
+    with pytest.raises(kind, match=message):
+        estimator.fit(X, make(y))
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array])
+def test_texts_of_two_classes_of_strings_are_of_one_type(kind):
+    X, y = sets()
+    labels = kind([np.str_("one") if label else "zero" for label in y])
+    assert ClassSetRBM(**SETTINGS).fit(X, labels).classes_.tolist() == ["one", "zero"]
+
+
+def test_scores_take_a_list_of_labels_only():
+    X, y = sets()
+    with pytest.raises(TypeError, match=r"Got a generator. Pass a list: list\(y\)"):
+        ClassSetRBM(**SETTINGS).fit(X, y).score(X, (label for label in y))
 
 
 @pytest.mark.parametrize("X", [None, "train.csv"])

@@ -118,9 +118,11 @@ def test_endless_nesting_in_a_description_is_refused(path):
         load(path)
 
 
-def test_a_newer_file_format_asks_for_an_upgrade(path):
-    rewrite(path, lambda header, arrays: header.update(format=99, version="7.0"))
-    with pytest.raises(ValueError, match=r"newer version of setrbm \(7.0, file format 99\).*Upgrade"):
+@pytest.mark.parametrize("version", [persistence.FORMAT + 1, 99])
+def test_a_newer_file_format_asks_for_an_upgrade(path, version):
+    rewrite(path, lambda header, arrays: header.update(format=version, version="7.0"))
+    cure = f"This version reads formats up to {persistence.FORMAT}. Upgrade setrbm to load it."
+    with pytest.raises(ValueError, match=rf"newer version of setrbm \(7.0, file format {version}\). {cure}"):
         load(path)
 
 

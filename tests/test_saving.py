@@ -5,14 +5,17 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
 
 import setrbm
 from setrbm import Bags, ClassRBM, ClassSetRBM, load, save
-from setrbm.estimators import InputPooling, PerVector, SetSVC, SetSVCCV
+from setrbm.estimators import InputPooling, PageWords, PerVector, SetSVC, SetSVCCV
 from setrbm.estimators.transformer_files import TRANSFORMERS
+from setrbm.estimators.word_weights import WEIGHTS
+from setrbm.selective import RejectOption
 
 NAMES = ["a", "b", "c", "d"]
 
@@ -37,7 +40,10 @@ def as_array(output):
     return output.toarray() if sparse.issparse(output) else np.asarray(output)
 
 
-METHODS = ("predict", "decision_function", "predict_proba", "predict_log_proba", "transform", "get_feature_names_out")
+METHODS = (
+    "predict", "decision_function", "predict_proba", "predict_log_proba", "transform", "accepts",
+    "get_feature_names_out",
+)  # fmt: skip
 
 
 def assert_same(model, again, X):
@@ -160,6 +166,19 @@ def test_a_loaded_transformer_of_vectors_can_be_cloned_and_fitted(tmp_path, tran
         assert list(again.transform(bags).feature_names) == NAMES
 
 
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_loaded_words_are_the_same_in_every_attribute(tmp_path, weights):
+    documents = [["Dear sir, dear madam", "ÄRGER über 40 €"], ["dear über", "40", ""]]
+    words = PageWords(max_words=3, weights=weights, pairs=False).fit(documents, [0, 1])
+    words.save(tmp_path / "m")
+    again = load(tmp_path / "m")
+    assert_same(words, again, documents)
+    assert vars(again).keys() == vars(words).keys()
+    assert again.get_params() == words.get_params()
+    assert again.words_.tolist() == words.words_.tolist() == ["40", "dear", "über"]
+    np.testing.assert_array_equal(again.factors_, words.factors_, strict=True)
+
+
 # --- pipelines ---
 
 
@@ -211,6 +230,70 @@ def test_the_cache_of_a_pipeline_is_not_saved(tmp_path):
     assert_same(model, again, bags)
 
 
+# --- the reject option ---
+
+# What a few sets can show.
+MODEST = {"precision": 0.4, "confidence": 0.6}
+REJECTING = {
+    "rbm": lambda: ClassSetRBM(3, max_epochs=60, random_state=0),
+    "svc": lambda: make_pipeline(PerVector(StandardScaler()), SetSVC(probability=True, random_state=0)),
+    "nested": nested,
+}
+
+
+@pytest.mark.parametrize("settings", [{}, {"per_class": True}, {"sureness": "margin", "held_out": 0.4}], ids=str)
+@pytest.mark.parametrize("frozen", [False, True])
+@pytest.mark.parametrize("name", REJECTING)
+def test_a_loaded_reject_option_accepts_the_same(tmp_path, name, frozen, settings):
+    bags, y = some_sets(n_sets=60)
+    classifier = REJECTING[name]()
+    if name == "nested":
+        # A support vector machine without probabilities.
+        settings = {**settings, "sureness": "margin"}
+    if frozen:
+        classifier = FrozenEstimator(classifier.fit(*some_sets(1)))
+    model = RejectOption(classifier, random_state=0, **MODEST, **settings).fit(bags, y)
+    again = saved_and_loaded(model, tmp_path)
+    assert_same(model, again, some_sets(2)[0])
+    assert model.accepts(bags).any()
+    assert again.promise_ == model.promise_
+    assert again.share_left_ == model.share_left_
+    assert str(again.get_params()) == str(model.get_params())
+    assert again.classes_.tolist() == ["u", "v"]
+    assert clone(again).fit(bags, y).promise_ == model.promise_
+    model.save(tmp_path / "by method")
+    assert load(tmp_path / "by method").promise_ == model.promise_
+
+
+def test_a_refusal_is_saved_as_such(tmp_path):
+    bags, y = some_sets(n_sets=60)
+    frozen = FrozenEstimator(SetSVC(probability=True, random_state=0).fit(*some_sets(1)))
+    with pytest.warns(UserWarning, match="No threshold keeps a precision of 0.9"):
+        model = RejectOption(frozen, precision=0.9).fit(bags, y[::-1])
+    again = saved_and_loaded(model, tmp_path)
+    assert str(again.promise_) == str(model.promise_)
+    assert not again.accepts(bags).any()
+
+
+def test_a_promise_that_no_longer_fits_the_settings_is_not_saved(tmp_path):
+    bags, y = some_sets(n_sets=60)
+    frozen = FrozenEstimator(SetSVC(probability=True, random_state=0).fit(*some_sets(1)))
+    model = RejectOption(frozen, **MODEST).fit(bags, y).set_params(precision=0.999)
+    with pytest.raises(ValueError, match="accepted sets must show a precision of 0.999 .* Fit again after changing"):
+        save(model, tmp_path / "m")
+    assert not list(tmp_path.iterdir())
+
+
+def test_another_classifier_within_a_reject_option_is_refused_by_name(tmp_path):
+    X = np.arange(100.0)[:, np.newaxis]
+    model = RejectOption(LogisticRegression(), precision=0.5).fit(X, X[:, 0] > 50)
+    with pytest.raises(TypeError, match="classifier of RejectOption is a LogisticRegression, which cannot be saved"):
+        save(model, tmp_path / "m")
+    model = RejectOption(FrozenEstimator(model.classifier_), precision=0.5).fit(X, X[:, 0] > 50)
+    with pytest.raises(TypeError, match="RejectOption, estimator of FrozenEstimator is a LogisticRegression, which"):
+        save(model, tmp_path / "m")
+
+
 # --- refusals ---
 
 
@@ -244,7 +327,16 @@ def test_other_estimators_within_ours_are_refused_by_name(tmp_path):
 
 @pytest.mark.parametrize(
     "estimator",
-    [ClassSetRBM(), SetSVC(), SetSVCCV(), InputPooling(), PerVector(StandardScaler()), *TRANSFORMED[::3]],
+    [
+        ClassSetRBM(),
+        SetSVC(),
+        SetSVCCV(),
+        InputPooling(),
+        PageWords(),
+        PerVector(StandardScaler()),
+        RejectOption(SetSVC()),
+        *TRANSFORMED[::3],
+    ],
     ids=str,
 )
 def test_an_unfitted_estimator_cannot_be_saved(tmp_path, estimator):

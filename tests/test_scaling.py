@@ -3,6 +3,7 @@ import pytest
 from scipy import sparse
 
 from setrbm import Bags, ClassSetRBM
+from setrbm.estimators import SetSVC, SetSVCCV
 from setrbm.scaling import PIECE, Scaling, feature_range
 
 
@@ -69,7 +70,10 @@ def test_every_stored_value_counts_in_the_range_of_sparse_data(at):
 
 @pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_values_outside_the_training_range_and_larger_sets_are_counted(is_sparse, dtype):
+@pytest.mark.parametrize(
+    "estimator", [ClassSetRBM(3, max_epochs=1, random_state=0), SetSVC(), SetSVCCV(C=1.0)], ids=repr
+)
+def test_values_outside_the_training_range_and_larger_sets_are_counted(estimator, is_sparse, dtype):
     rng = np.random.default_rng(0)
     X = (rng.random((40, 3, 4)) * 7 + 0.1).astype(dtype)
     X[:, :, 3] = 0.0
@@ -77,7 +81,7 @@ def test_values_outside_the_training_range_and_larger_sets_are_counted(is_sparse
     def bags(arrays):
         return Bags.from_list([sparse.csr_array(a) for a in arrays] if is_sparse else arrays)
 
-    model = ClassSetRBM(3, max_epochs=1, random_state=0).fit(bags(list(X)), np.arange(40) % 2)
+    model = estimator.fit(bags(list(X)), np.arange(40) % 2)
     seen = model.check_range(bags(list(X)))
     assert (seen.n_sets, seen.n_values_outside, seen.n_sets_outside, seen.n_larger_sets) == (40, 0, 0, 0)
     assert seen.largest_set == 3
@@ -97,8 +101,11 @@ def test_sparse_sets_are_checked_by_a_range_of_dense_ones():
     assert model.check_range([sparse.csr_array([[1.5, 0.0]])]).by_feature.tolist() == [0, 1]
 
 
-def test_without_scaling_there_is_no_range():
-    model = ClassSetRBM(3, max_epochs=1, scale=None, random_state=0).fit(np.eye(4), [0, 1, 0, 1])
+@pytest.mark.parametrize(
+    "estimator", [ClassSetRBM(3, max_epochs=1, scale=None, random_state=0), SetSVC(scale=None)], ids=repr
+)
+def test_without_scaling_there_is_no_range(estimator):
+    model = estimator.fit(np.eye(4), [0, 1, 0, 1])
     with pytest.raises(ValueError, match="check_range needs scale='auto', which keeps the range of each feature"):
         model.check_range(np.eye(4))
 

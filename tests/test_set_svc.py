@@ -129,6 +129,25 @@ def test_the_selection_equals_that_of_a_grid_search(kernel):
     np.testing.assert_array_equal(model.decision_function(new), again.decision_function(new))
 
 
+def test_scores_are_weighted_within_each_split_and_over_all_sets():
+    """With folds of different size and weight."""
+    bags, y = some_sets(n_sets=47)
+    rng = np.random.default_rng(3)
+    y, weight = np.where(rng.random(47) < 0.2, 1 - y, y), rng.uniform(0.2, 3.0, 47)
+    model = SetSVCCV(C=(0.1, 10.0), gamma_factors=(1.0,), folds=4, scale=None, random_state=3).fit(bags, y, weight)
+    splits = list(StratifiedKFold(4, shuffle=True, random_state=3).split(y, y))
+    results = model.cv_results_
+    assert sum(name.startswith("split") for name in results) == 4
+    for k, (train, test) in enumerate(splits):
+        apart = [SetSVC(scale=None, **params).fit(bags[train], y[train], weight[train]) for params in results["params"]]
+        expected = [one.score(bags[test], y[test], weight[test]) for one in apart]
+        np.testing.assert_allclose(results[f"split{k}_test_score"], expected, rtol=1e-12)
+    of_split = np.array([weight[test].sum() for _, test in splits])
+    scores = np.array([results[f"split{k}_test_score"] for k in range(4)])
+    np.testing.assert_allclose(results["mean_test_score"], of_split @ scores / weight.sum(), rtol=1e-12)
+    assert (results["std_test_score"] > 0.0).all()
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -13,7 +13,8 @@ import pytest
 import setrbm
 import setrbm.datasets
 import setrbm.estimators
-from setrbm.evaluation import peers, statistics
+import setrbm.selective
+from setrbm.evaluation import peers, scores, statistics
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "docs" / "gallery").glob("*.py"))
@@ -53,7 +54,9 @@ def functions_and_classes(module):
             yield name
 
 
-@pytest.mark.parametrize("package", [setrbm, setrbm.datasets, setrbm.estimators], ids=lambda package: package.__name__)
+@pytest.mark.parametrize(
+    "package", [setrbm, setrbm.datasets, setrbm.estimators, setrbm.selective], ids=lambda package: package.__name__
+)
 def test_every_exported_name_is_in_the_api_reference(package):
     shown = [value_of(name) for name in listed()]
     missing = [
@@ -64,7 +67,7 @@ def test_every_exported_name_is_in_the_api_reference(package):
     assert not missing, f"docs/api.rst does not list {missing} of {package.__name__}."
 
 
-@pytest.mark.parametrize("module", [statistics, peers], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [scores, statistics, peers], ids=lambda module: module.__name__)
 def test_every_function_of_evaluation_for_users_is_in_the_api_reference(module):
     shown = {name.rpartition(".")[2] for name in listed() if name.startswith(module.__name__)}
     assert set(functions_and_classes(module)) == shown

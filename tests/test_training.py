@@ -14,6 +14,7 @@ from setrbm.training import (
     Schedule,
     Streamed,
     Trainee,
+    folds,
     hold_out,
     initial_params,
     train,
@@ -218,6 +219,17 @@ def test_held_out_sets_take_their_fraction_of_each_class_and_never_the_whole(fra
 def test_another_seed_holds_out_other_sets():
     y = np.arange(40) % 2
     assert len({tuple(hold_out(y, 0.2, seed)) for seed in range(10)}) == 10
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_folds_hold_out_every_set_once_but_never_the_only_set_of_its_class(seed):
+    y = np.array([0] * 12 + [1] + [2] * 2 + [3] * 7)
+    held_out = folds(y, 5, seed)
+    assert sorted(np.concatenate(held_out).tolist()) == [k for k in range(len(y)) if y[k] != 1]
+    of_class = np.array([np.bincount(y[fold], minlength=4) for fold in held_out])
+    assert of_class.max(axis=0).tolist() == [3, 0, 1, 2]
+    assert of_class.min(axis=0).tolist() == [2, 0, 0, 1]
+    assert folds(np.arange(5), 5, seed) == []
 
 
 def test_start_weights_are_uniform_within_their_scale_and_the_same_for_the_same_seed():

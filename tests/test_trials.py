@@ -11,7 +11,7 @@ import setrbm
 from setrbm import Bags, ClassSetRBMCV
 from setrbm.engines.cpu import CpuSession
 from setrbm.engines.protocol import DeviceMemoryWarning
-from setrbm.estimators import InputPooling, SetSVCCV, side_by_side
+from setrbm.estimators import InputPooling, SetSVCCV, many_fits
 from setrbm.evaluation import trials
 from setrbm.evaluation.splits import Split, repeated_folds, system_seed
 from setrbm.evaluation.trials import (
@@ -128,7 +128,7 @@ def test_the_worse_half_is_dropped_within_each_fold():
         [ClassSetRBMCV(4, learning_rate=rates, init_scale=0.3, max_epochs=200, random_state=0) for _ in told]
         for _ in range(2)
     )
-    assert side_by_side.fit_side_by_side(together, told) == [None, None]
+    assert many_fits.fit_side_by_side(together, told) == [None, None]
     for one, other, data in zip(together, alone, told, strict=True):
         assert (one.cv_results_["dropped"] == other.fit(*data).cv_results_["dropped"]).all()
         assert sum(one.cv_results_["dropped"]) == 3
@@ -140,14 +140,14 @@ def test_a_fold_that_does_not_fit_into_memory_leaves_the_others(monkeypatch):
     told = [(bags[split.train], y[split.train], None) for split in repeated_folds(y, folds=5, repeats=1)]
     models = [ClassSetRBMCV(4, learning_rate=0.1, max_epochs=3, random_state=k) for k in range(5)]
 
-    def train_all(parts, monitor, real=side_by_side._train_candidates):
+    def train_all(parts, monitor, real=many_fits._train_candidates):
         if len(parts) > 2 or any(part.estimator is models[2] for part in parts):
             raise MemoryError("It is full.")
         return real(parts, monitor)
 
-    monkeypatch.setattr(side_by_side, "_train_candidates", train_all)
+    monkeypatch.setattr(many_fits, "_train_candidates", train_all)
     with pytest.warns(DeviceMemoryWarning, match="in two halves"):
-        faults = side_by_side.fit_side_by_side(models, told)
+        faults = many_fits.fit_side_by_side(models, told)
     assert [fault if fault is None else str(fault) for fault in faults] == [None, None, "It is full.", None, None]
     assert [hasattr(model, "W_") for model in models] == [True, True, False, True, True]
     assert vars(models[2]) == vars(clone(models[2]))
@@ -162,17 +162,17 @@ def test_halves_use_the_seeds_of_all_folds_at_once(monkeypatch):
     def fitted():
         generator = np.random.RandomState(0)
         models = [ClassSetRBMCV(4, learning_rate=0.1, max_epochs=3, random_state=generator) for _ in told]
-        assert side_by_side.fit_side_by_side(models, told) == [None] * 5
+        assert many_fits.fit_side_by_side(models, told) == [None] * 5
         return [model.W_ for model in models]
 
     together = fitted()
 
-    def train_all(parts, monitor, real=side_by_side._train_candidates):
+    def train_all(parts, monitor, real=many_fits._train_candidates):
         if len(parts) > 3:
             raise MemoryError
         return real(parts, monitor)
 
-    monkeypatch.setattr(side_by_side, "_train_candidates", train_all)
+    monkeypatch.setattr(many_fits, "_train_candidates", train_all)
     with pytest.warns(DeviceMemoryWarning, match="5 fits do not fit into memory together"):
         halves = fitted()
     np.testing.assert_array_equal(together, halves)

@@ -6,14 +6,14 @@ Longer than other modules, since every input format is converted to ``Bags`` and
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, NoReturn, overload
+from typing import Any, Literal, NoReturn, get_args, overload
 
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from setrbm._text import listed
+from setrbm._text import count, is_number, listed
 from setrbm._types import Floats, Integers, Mask
 
 Labels = npt.NDArray[Any]
@@ -84,14 +84,14 @@ class Bags:
         """
         sets = list(sets)
         names = _common_names(sets) if feature_names is None else feature_names
-        matrices = [s if sparse.issparse(s) else _unmasked(s) for s in sets]
-        if not matrices:
-            raise ValueError("There must be at least one set. Got none.")
+        matrices = [s if sparse.issparse(s) else as_array(s, f" of the set at index {k}") for k, s in enumerate(sets)]
+        _refuse_none(len(matrices))
         for k, matrix in enumerate(matrices):
             if matrix.ndim != 2:
+                refuse_text(matrix)
                 raise ValueError(
-                    f"Each set must be a matrix with one vector per row. Got {matrix.ndim} dimension(s) for the set at "
-                    f"index {k}."
+                    f"Each set must be a matrix with one vector per row. Got {count(matrix.ndim, 'dimension')} for the "
+                    f"set at index {k}."
                 )
         offsets = offsets_of([m.shape[0] for m in matrices])
         _refuse_empty(np.diff(offsets))
@@ -136,9 +136,11 @@ class Bags:
         >>> Bags.from_array(np.zeros((4, 3, 2)))
         Bags(4 sets, 12 vectors, 2 features, dense float64)
         """
-        array = np.asarray(array)
+        array = as_array(array)
         if array.ndim != 3:
-            raise ValueError(f"The array must have shape (n_sets, n_vectors, n_features). Got {array.ndim} dimensions.")
+            raise ValueError(
+                f"The array must have shape (n_sets, n_vectors, n_features). Got {count(array.ndim, 'dimension')}."
+            )
         n_sets, size, n_features = array.shape
         if n_sets and not size:
             _refuse_empty(np.zeros(n_sets, dtype=np.intp))
@@ -282,7 +284,7 @@ class Bags:
         names = self.feature_names
         for i in range(dense.shape[1]):
             columns[f"f{i}" if names is None else str(names[i])] = dense[:, i]
-        return nw.from_dict(columns, backend=backend).to_native()
+        return as_frame(columns, backend)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -398,8 +400,7 @@ class Bags:
 
     def __repr__(self) -> str:
         counts = ", ".join(
-            f"{n:,} {word}{'' if n == 1 else 's'}"
-            for n, word in ((len(self), "set"), (self.n_vectors, "vector"), (self.shape[1], "feature"))
+            count(n, word) for n, word in ((len(self), "set"), (self.n_vectors, "vector"), (self.shape[1], "feature"))
         )
         return f"Bags({counts}, {'CSR' if self.is_sparse else 'dense'} {self.dtype})"
 
@@ -439,12 +440,25 @@ def _as_matrix(X: Any) -> Any:
             X.sum_duplicates()
         X.has_canonical_format = True
         return X
-    X = _unmasked(X)
+    X = as_array(X)
     if X.ndim != 2:
-        raise ValueError(f"X must be a matrix with one vector per row. Got {X.ndim} dimension(s).")
+        raise ValueError(f"X must be a matrix with one vector per row. Got {count(X.ndim, 'dimension')}.")
     if X.dtype.kind not in "fiub":
         X = _numbers_from_objects(X)
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+
+
+def as_frame(columns: dict[str, Any], backend: FrameBackend) -> Any:
+    """Return columns as a data frame of the package named."""
+    if backend not in (known := get_args(FrameBackend)):
+        raise ValueError(f"backend must be one of {', '.join(map(repr, known))}. Got {backend!r}.")
+    try:
+        return nw.from_dict(columns, backend=backend).to_native()
+    except ImportError:
+        others = " or ".join(repr(name) for name in known if name != backend)
+        raise ImportError(
+            f"to_frame needs {backend}, which is not installed. Run: pip install {backend}. Or pass backend={others}."
+        ) from None
 
 
 def _as_table(frame: Any) -> Any:
@@ -478,11 +492,44 @@ def _feature_columns(schema: Any, others: tuple[str | None, ...]) -> list[str]:
     return features
 
 
-def _unmasked(X: Any) -> npt.NDArray[Any]:
-    """Return an array; refuse one with masked values, which would otherwise become data."""
+def as_array(X: Any, where: str = "") -> npt.NDArray[Any]:
+    """Return an array; refuse lists of unequal vectors, and masked values, which would otherwise become data.
+
+    ``where`` completes "the first vector" in the message.
+    """
     if isinstance(X, np.ma.MaskedArray) and (n_masked := int(np.ma.getmaskarray(X).sum())):
         raise ValueError(f"All values must be given. Got {n_masked} masked. Impute them first.")
-    return np.asarray(X)
+    try:
+        return np.asarray(X)
+    except ValueError:
+        _refuse_ragged(X, where)
+        raise
+
+
+def _refuse_ragged(X: Any, where: str) -> None:
+    """Refuse a list whose rows have different lengths."""
+    sizes = [len(row) for row in X if hasattr(row, "__len__")]
+    if (other := next((k for k, size in enumerate(sizes) if size != sizes[0]), None)) is not None:
+        raise ValueError(
+            f"All vectors must have the same number of features. Got {sizes[0]} in the first vector{where} and "
+            f"{sizes[other]} in the vector at index {other}."
+        ) from None
+    if isinstance(X, list | tuple):
+        raise ValueError("Nested lists must have equal lengths to form an array. Got different lengths.") from None
+
+
+def refuse_text(X: npt.NDArray[Any]) -> None:
+    """Refuse an array with text that is not a number."""
+    if (text := first_text(X)) is not None:
+        raise ValueError(
+            f"All values must be numbers. Got text, the first {text[:40]!r}. Turn text into numbers first."
+        )
+
+
+def first_text(X: npt.NDArray[Any]) -> str | None:
+    """Return the first text in an array that is not a number; None if there is none."""
+    items = X.ravel().tolist() if X.dtype.kind in "OTU" else []
+    return next((item for item in items if isinstance(item, str) and not is_number(item)), None)
 
 
 def _is_canonical(X: Any) -> bool:
@@ -514,6 +561,7 @@ def _numbers_from_objects(X: npt.NDArray[Any]) -> Floats:
     try:
         return X.astype(np.float64)
     except (TypeError, ValueError) as error:
+        refuse_text(X)
         raise ValueError(f"All values must be numbers. Got an array of type {X.dtype}: {error}.") from None
 
 
@@ -627,7 +675,7 @@ def _refuse_mixed_labels(row_labels: Labels, y: Labels, codes: Integers, ids: La
         at = codes[rows[0]]
         raise ValueError(
             f"All vectors of a set must have the same label. Got {row_labels[rows[0]]!s} in row {rows[0]} of set "
-            f"{ids[at]!s}, whose first vector has {y[at]!s}; {len(np.unique(codes[rows]))} such set(s)."
+            f"{ids[at]!s}, whose first vector has {y[at]!s}; {count(len(np.unique(codes[rows])), 'such set')}."
         )
 
 

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from scipy.special import log_expit
 
+from setrbm._text import count
 from setrbm._types import Array, Constraint, Integers, Mask, Pooling
-from setrbm.bags import Bags, FrameBackend, as_positions, rows_of
+from setrbm.bags import Bags, FrameBackend, as_frame, as_positions, rows_of
 from setrbm.energy import Params, activations, free_energy_of_pool, log_posterior, pool_gradient
 from setrbm.pooling import set_pool
 
@@ -79,7 +79,7 @@ class Explanation:
 
     def __repr__(self) -> str:
         counts = ((len(self), "set"), (len(self.drop), "vector"), (self.contributions.shape[1], "feature"))
-        return f"Explanation({', '.join(f'{n:,} {word}' + 's' * (n != 1) for n, word in counts)})"
+        return f"Explanation({', '.join(count(n, word) for n, word in counts)})"
 
     def __len__(self) -> int:
         return len(self.classes)
@@ -114,15 +114,32 @@ class Explanation:
 
     def top_features(self, n: int = 5) -> list[list[tuple[Any, float]]]:
         """Return for each set the n features with the largest absolute contribution, summed over its vectors."""
-        if n < 1:
-            raise ValueError(f"n must be 1 or more. Got {n}.")
+        _check_count(n)
         tops = []
         for part in self:
             weight = np.asarray(part.contributions.sum(axis=0)).ravel()
-            best = np.argsort(-np.abs(weight), kind="stable")[:n]
-            names = best.tolist() if self.feature_names is None else self.feature_names[best].tolist()
-            tops.append(list(zip(names, weight[best].tolist(), strict=True)))
+            tops.append(self._named(weight, np.argsort(-np.abs(weight), kind="stable")[:n]))
         return tops
+
+    def features_for(self, vector: int, n: int = 5) -> list[tuple[Any, float]]:
+        """Return the n features of a vector with the largest contributions for the class; none that speak against it.
+
+        Parameters
+        ----------
+        vector : int
+            Its position among all vectors of the explanation; in its set, if this is the explanation of one set.
+        n : int
+        """
+        _check_count(n)
+        row = self.contributions[[vector]]
+        weight = (row.toarray() if sparse.issparse(row) else row)[0]
+        best = np.argsort(-weight, kind="stable")[:n]
+        return self._named(weight, best[weight[best] > 0.0])
+
+    def _named(self, weight: Array, chosen: Integers) -> list[tuple[Any, float]]:
+        """Return the names, or else the positions, of some features with their weights."""
+        names = chosen.tolist() if self.feature_names is None else self.feature_names[chosen].tolist()
+        return list(zip(names, weight[chosen].tolist(), strict=True))
 
     def _alone(self) -> Array:
         """Return the probability of the explained class of its set for each vector alone."""
@@ -146,7 +163,7 @@ class Explanation:
             "alone": self._alone(),
             "decided": is_top & np.repeat(self.decided, sizes),
         }
-        return nw.from_dict(columns, backend=backend).to_native()
+        return as_frame(columns, backend)
 
     def plot(self, n_features: int = 8, figure: Any = None) -> Any:
         """Draw the explanation of one set: drops, probabilities of the vectors alone, and the top features.
@@ -167,6 +184,11 @@ class Explanation:
         top = int(self.drop.argmax()) if self.decided[0] else None
         features = self.top_features(n_features)[0]
         return _draw(figure, f"Set {self.ids[0]}: {self.classes[0]}", self.drop, self._alone(), top, features)
+
+
+def _check_count(n: int) -> None:
+    if n < 1:
+        raise ValueError(f"n must be 1 or more. Got {n}.")
 
 
 # The vector that decided, other vectors, and features; from a palette that is safe for color-blind readers.

@@ -120,6 +120,13 @@ class Scaling:
         return np.asarray(X * span + self.low)
 
 
+def checked_range(scaling: Scaling | None, bags: Bags, largest_set: int) -> RangeCheck:
+    """Compare sets with the range that a fitted scaling keeps; raise ValueError if there is no scaling."""
+    if scaling is None:
+        raise ValueError("check_range needs scale='auto', which keeps the range of each feature. Got scale=None.")
+    return scaling.check(bags, largest_set)
+
+
 def feature_range(bags: Bags) -> tuple[Array, Array]:
     """Return minimum and maximum of each feature; for sparse data 0 and the largest absolute value."""
     if not bags.is_sparse:

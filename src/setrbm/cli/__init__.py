@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from setrbm.cli import datasets, demo, evaluate, explain, fit, predict, reproduce
-from setrbm.cli._errors import Commands
+from setrbm.cli._errors import Command, Commands
 
 __all__ = ["app", "main"]
 
@@ -27,17 +27,27 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-app.command(epilog="Example: setrbm demo --output demo-output")(demo.demo)
-app.command(epilog="Example: setrbm fit train.csv model.safetensors --bag molecule --label musk")(fit.fit)
-app.command(epilog="Example: setrbm predict model.safetensors new.csv --output answers.csv")(predict.predict)
+app.command(cls=Command, epilog="Example: setrbm demo --output demo-output")(demo.demo)
 app.command(
+    cls=Command,
+    epilog="Examples: setrbm fit train.csv model.safetensors --bag molecule --label musk; setrbm fit mail.jsonl "
+    "model.safetensors",
+)(fit.fit)
+app.command(cls=Command, epilog="Example: setrbm predict model.safetensors new.csv --output answers.csv")(
+    predict.predict
+)
+app.command(
+    cls=Command,
     epilog="Examples: setrbm evaluate test.csv --model model.safetensors; setrbm evaluate all.csv --folds 10",
 )(evaluate.evaluate)
-app.command(epilog="Example: setrbm explain model.safetensors new.csv --set 17 --set 23")(explain.explain)
-app.command(epilog="Examples: setrbm datasets; setrbm datasets --fetch musk2 --fetch elephant")(datasets.datasets)
-app.command(epilog="Examples: setrbm reproduce table1 --quick; setrbm reproduce table1 -m 'ClassSetRBM XOR*' -d musk1")(
-    reproduce.reproduce
+app.command(cls=Command, epilog="Example: setrbm explain model.safetensors new.csv --set 17 --set 23")(explain.explain)
+app.command(cls=Command, epilog="Examples: setrbm datasets; setrbm datasets --fetch musk2 --fetch elephant")(
+    datasets.datasets
 )
+app.command(
+    cls=Command,
+    epilog="Examples: setrbm reproduce table1 --quick; setrbm reproduce table1 -m 'ClassSetRBM XOR*' -d musk1",
+)(reproduce.reproduce)
 
 
 def _show_version(asked: bool) -> None:

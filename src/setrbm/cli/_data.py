@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Source:
-    """A data file, and which of its columns are what.
+    """A data file, and which of its columns, or fields of its JSON lines, are what.
 
     Attributes
     ----------
@@ -26,86 +26,155 @@ class Source:
         The columns with the set and the label of a row.
     ignore : tuple of str
         Columns that are not features.
+    pages : str
+        The field with the page texts.
     """
 
     path: Path
     bag: str
     label: str
     ignore: tuple[str, ...]
+    pages: str
 
     @classmethod
-    def of(cls, path: Path, bag: str, label: str, ignore: list[str] | None) -> Self:
+    def of(cls, path: Path, bag: str, label: str, ignore: list[str] | None, pages: str) -> Self:
         """Return the source that the options of a command describe; refuse options that contradict each other."""
         if bag == label:
             raise Refused(f"--bag and --label must name two columns. Got {bag!r} for both.")
         for name in ignore or []:
             if name in (bag, label):
                 raise Refused(f"--ignore must not name the {'bag' if name == bag else 'label'} column. Got {name!r}.")
-        return cls(path, bag, label, tuple(ignore or ()))
+        source = cls(path, bag, label, tuple(ignore or ()), pages)
+        if source.holds_texts and ignore:
+            raise Refused(
+                f"--ignore is for columns of CSV and Parquet files. Got {ignore[0]!r} for {str(path)!r}, whose other "
+                "fields are ignored anyway. Leave it out."
+            )
+        if source.holds_texts and pages in (bag, label):
+            raise Refused(f"--pages must name another field than --bag and --label. Got {pages!r}.")
+        return source
 
-    def labeled(self, model: Any = None) -> tuple[Bags, Array]:
-        """Return sets and labels, with the features of a fitted model if one is given."""
-        from setrbm.datasets.files import read_sets
+    @property
+    def holds_texts(self) -> bool:
+        """Whether the file has page texts instead of vectors."""
+        from setrbm.datasets.page_texts import holds_page_texts
 
-        bags, y = read_sets(self.path, self.bag, self.label, ignore=self.ignore, **self._features_of(model))
-        self._check_width(bags, model)
+        return holds_page_texts(self.path)
+
+    def labeled(self, model: Any = None) -> tuple[Any, Array]:
+        """Return sets (Bags or PageTexts) and labels, with the features of a fitted model if one is given."""
+        import numpy as np
+
+        from setrbm.datasets import read_pages, read_sets
+
+        self._check_kind(model)
+        if self.holds_texts:
+            texts = read_pages(self.path, self.bag, self.label, self.pages)
+            return texts, np.asarray(texts.y)
+        features = self._features_of(model)
+        bags, y = read_sets(self.path, self.bag, self.label, ignore=self.ignore, **features)
+        self._check_width(bags, features.get("n_features"))
         return bags, y
 
-    def sets(self, model: Any) -> Bags:
-        """Return sets with the features of a fitted model; labels are not read."""
-        from setrbm.datasets.files import read_bags
+    def sets(self, model: Any) -> Any:
+        """Return sets (Bags or PageTexts) with the features of a fitted model; labels are not read."""
+        from setrbm.datasets import read_bags, read_pages
 
-        bags = read_bags(self.path, self.bag, self.label, ignore=self.ignore, **self._features_of(model))
-        self._check_width(bags, model)
+        self._check_kind(model)
+        if self.holds_texts:
+            return read_pages(self.path, self.bag, self.label, self.pages, with_labels=False)
+        features = self._features_of(model)
+        bags = read_bags(self.path, self.bag, self.label, ignore=self.ignore, **features)
+        self._check_width(bags, features.get("n_features"))
         return bags
 
-    def labels_of(self, bags: Bags) -> str:
+    def labels_of(self, bags: Any) -> str:
         """Return what to call the labels in a message; a svmlight file has no columns."""
-        what = "The labels" if bags.feature_names is None else f"Column {self.label!r}"
+        named = "Field" if self.holds_texts else "Column"
+        what = f"{named} {self.label!r}" if self.holds_texts or bags.feature_names is not None else "The labels"
         return f"{what} of {str(self.path)!r}"
+
+    def _check_kind(self, model: Any) -> None:
+        """Refuse texts for a model of vectors, and vectors for a model of texts."""
+        from setrbm.estimators.pipelines import takes_texts
+
+        if model is None or takes_texts(model) == self.holds_texts:
+            return
+        has, needs = ("page texts", "vectors") if self.holds_texts else ("vectors", "page texts")
+        raise ValueError(
+            f"The data must be of the kind the model was fitted to: {needs}. Got {has} in {str(self.path)!r}."
+        )
 
     def _features_of(self, model: Any) -> dict[str, Any]:
         """Return which features to read: by name if the model knows names, else how many."""
+        from setrbm.estimators.pipelines import first_step
+
         if model is None:
             return {}
-        names = getattr(model, "feature_names_in_", None)
+        first = first_step(model)
+        names = getattr(first, "feature_names_in_", None)
         if names is not None and (needed := [name for name in self.ignore if name in set(names)]):
             raise Refused(f"--ignore must not name a feature of the model. Got {needed[0]!r}.")
         if names is not None and self.bag in set(names):
             raise Refused(f"--bag must name the column of the sets, not a feature of the model. Got {self.bag!r}.")
-        return {"feature_names": names, "n_features": model.n_features_in_}
+        return {"feature_names": names, "n_features": first.n_features_in_}
 
-    def _check_width(self, bags: Bags, model: Any) -> None:
-        if model is not None and bags.shape[1] != model.n_features_in_:
+    def _check_width(self, bags: Bags, n_features: int | None) -> None:
+        if n_features is not None and bags.shape[1] != n_features:
             raise ValueError(
-                f"{str(self.path)!r} must have {model.n_features_in_} feature columns, as many as the model has "
-                f"features. Got {bags.shape[1]}. Use --ignore for columns that are not features."
+                f"{str(self.path)!r} must have {n_features} feature columns, as many as the model has features. Got "
+                f"{bags.shape[1]}. Use --ignore for columns that are not features."
             )
 
 
-def check_for_training(source: Source, bags: Bags, y: Array, objective: str | None, scale: str | None) -> None:
+def check_for_training(source: Source, bags: Any, y: Array, objective: str | None, scale: str | None) -> None:
     """Raise ValueError for labels or values that nothing can be learned from."""
     _check_labels(source, bags, y)
-    if objective not in (None, "discriminative"):
+    # The word vectors of texts are within the range.
+    if objective not in (None, "discriminative") and not source.holds_texts:
         _check_range(source, bags, str(objective), scaled=scale != "none")
 
 
-def _check_labels(source: Source, bags: Bags, y: Array) -> None:
+def refuse_swapped(model: Path | None, data: Path, usage: str) -> None:
+    """Refuse a model in the place of the data, and a data file in that of the model; say what to type instead."""
+    from setrbm.datasets.files import is_data_name
+
+    if model is None and data.suffix == ".safetensors":
+        cure = f"Use: setrbm {usage.format(model=data, data='DATA')}."
+        raise Refused(f"DATA must be a file of sets. Got the model {str(data)!r}. {cure}")
+    if model is not None and is_data_name(model) and not is_data_name(data):
+        raise Refused(f"MODEL and DATA are swapped. Use: setrbm {usage.format(model=data, data=model)}.")
+
+
+def refuse_data_name(model: Path) -> None:
+    """Refuse to write a model to a file that has the name of a data file: it may be one."""
+    from setrbm.datasets.files import is_data_name
+
+    if is_data_name(model):
+        raise Refused(f"MODEL must be a model file, such as model.safetensors. Got the data file {str(model)!r}.")
+
+
+def _all(n: int) -> str:
+    return "the only set" if n == 1 else f"all {n} sets"
+
+
+def _check_labels(source: Source, bags: Any, y: Array) -> None:
     import numpy as np
 
     labels = source.labels_of(bags)
     classes = np.unique(y)
     if len(classes) < 2:
-        raise ValueError(f"{labels} must have at least two classes. Got one: {classes[0]!s} for all {len(y)} sets.")
+        raise ValueError(f"{labels} must have at least two classes. Got one: {classes[0]!s} for {_all(len(y))}.")
     measured = [k for k, label in enumerate(y.tolist()) if _is_measurement(str(label))]
-    if measured and all(_as_number(str(label)) is not None for label in classes.tolist()):
+    if measured and all(as_number(str(label)) is not None for label in classes.tolist()):
         raise ValueError(
             f"{labels} must have classes. Got numbers with decimals, the first {y[measured[0]]!s} for set "
             f"{bags.ids[measured[0]]!s}. setrbm classifies; it does not predict numbers."
         )
 
 
-def _as_number(text: str) -> float | None:
+def as_number(text: str) -> float | None:
+    """Return a text as a number; None if it is not one."""
     try:
         return float(text)
     except ValueError:
@@ -113,7 +182,7 @@ def _as_number(text: str) -> float | None:
 
 
 def _is_measurement(text: str) -> bool:
-    number = _as_number(text)
+    number = as_number(text)
     return number is not None and math.isfinite(number) and not number.is_integer()
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 WRONG_USE, FAILED, STOPPED = 2, 1, 130
 
@@ -16,7 +17,27 @@ class Refused(ValueError):
     """An argument of the command cannot be used."""
 
 
-class Commands(TyperGroup):
+class PlainHelp:
+    """Help without the type of flags and without braces around arguments, as most command lines show it."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return the arguments and options."""
+        params = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            if getattr(param, "is_flag", False) and param.metavar is None:
+                param.metavar = ""
+        return params
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the words of the usage line."""
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]  # type: ignore[misc]
+
+
+class Command(PlainHelp, TyperCommand):
+    """One command."""
+
+
+class Commands(PlainHelp, TyperGroup):
     """The group of all commands; shows what they raise."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -25,6 +46,9 @@ class Commands(TyperGroup):
             with warnings.catch_warnings():
                 warnings.showwarning = _note_once()
                 return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = _bad_value(error)
+            raise
         except KeyboardInterrupt:
             typer.echo("Stopped.", err=True)
             raise typer.Exit(STOPPED) from None
@@ -33,6 +57,24 @@ class Commands(TyperGroup):
                 raise
             typer.echo(f"Error: {in_words(error)}", err=True)
             raise typer.Exit(WRONG_USE if isinstance(error, Refused) else FAILED) from None
+
+
+# What pydantic, which typer converts values with, finds wrong, and how to say it.
+FAULTS = {
+    "int_parsing": "it must be an integer. Got {input!r}.",
+    "float_parsing": "it must be a number. Got {input!r}.",
+    "greater_than_equal": "it must be {ctx[ge]} or more. Got {input}.",
+    "less_than_equal": "it must be {ctx[le]} or less. Got {input}.",
+}
+
+
+def _bad_value(error: typer.BadParameter) -> str:
+    """Return what is wrong with the value of an option, in our words where they are known."""
+    errors = getattr(error.__cause__, "errors", None)
+    first = errors()[0] if errors is not None else {}
+    if first.get("type") in FAULTS:
+        return FAULTS[first["type"]].format(**first)
+    return error.message.removeprefix("Value error, ")
 
 
 def _note_once() -> Any:
@@ -61,7 +103,8 @@ def in_words(error: Exception) -> str:
     from setrbm.engines.protocol import NoDeviceError
 
     if isinstance(error, ValueError | TypeError | ImportError | OSError | NoDeviceError):
-        return str(error)
+        # Settings that are options here.
+        return re.sub(r"\bengine='(\w+)'", r"--engine \1", str(error))
     said = str(error).rstrip(".")
     return (
         f"setrbm failed unexpectedly: {type(error).__name__}: {said}. Run again with SETRBM_TRACEBACK=1 to see "

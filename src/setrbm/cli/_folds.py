@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from setrbm.cli._errors import Refused
@@ -14,40 +11,19 @@ from setrbm.cli._progress import Bar, FitProgress
 if TYPE_CHECKING:
     from setrbm._types import Array
     from setrbm.bags import Bags
-
-
-@dataclass(frozen=True)
-class Predictions:
-    """Predictions for sets the model had not seen.
-
-    Attributes
-    ----------
-    classes : ndarray of shape (n_classes,)
-    truth : ndarray of shape (n_sets,)
-        The true class codes.
-    log_p : ndarray of shape (n_sets, n_classes)
-    ends : list of int
-        Where each fold of each repeat ends; empty for a fitted model.
-    """
-
-    classes: Array
-    truth: Array
-    log_p: Array
-    ends: list[int]
-
-    def folds(self) -> Iterator[Predictions]:
-        """Yield the predictions of each fold."""
-        for start, end in pairwise([0, *self.ends]):
-            yield Predictions(self.classes, self.truth[start:end], self.log_p[start:end], [])
+    from setrbm.datasets import PageTexts
+    from setrbm.evaluation.scores import Predictions
 
 
 def cross_validate(
-    model: Any, bags: Bags, y: Array, folds: int, repeats: int, seed: int, title: str, quiet: bool = False
+    model: Any, bags: Bags | PageTexts, y: Array, folds: int, repeats: int, seed: int, title: str, quiet: bool = False
 ) -> Predictions:
     """Fit a fresh copy of the model on all folds but one and predict that one, for each fold of each repeat."""
     import numpy as np
     from sklearn.base import clone
 
+    from setrbm.estimators.pipelines import last_step
+    from setrbm.evaluation.scores import Predictions
     from setrbm.evaluation.splits import repeated_folds
 
     classes, codes = np.unique(y, return_inverse=True)
@@ -57,7 +33,9 @@ def cross_validate(
     with Bar(title, total=len(splits), quiet=quiet) as bar, training(model):
         for done, split in enumerate(splits):
             progress = FitProgress(bar, done, f"fold {done + 1} of {len(splits)}")
-            fitted = clone(model).set_callbacks(progress).fit(bags[split.train], y[split.train])
+            fitted = clone(model)
+            last_step(fitted).set_callbacks(progress)
+            fitted.fit(bags[split.train], y[split.train])
             log_p.append(fitted.predict_log_proba(bags[split.test]))
             truth.append(codes[split.test])
     ends = np.cumsum([len(part) for part in truth]).tolist()

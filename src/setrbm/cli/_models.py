@@ -8,16 +8,29 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from setrbm.cli._data import Source, as_number, check_for_training
 from setrbm.cli._errors import Refused
 
 if TYPE_CHECKING:
     from setrbm._types import Array
     from setrbm.bags import Bags
-    from setrbm.cli._data import Source
+    from setrbm.datasets import PageTexts
+
+
+def to_train(
+    source: Source, objective: str | None, scale: str | None, class_weight: list[str] | None, **options: Any
+) -> tuple[Any, Array, Any]:
+    """Return the labeled sets of a file, checked, and the unfitted model that the options of a command describe."""
+    bags, y = source.labeled()
+    check_for_training(source, bags, y, objective, scale)
+    weights = class_weights(class_weight, y)
+    model = new_model(texts=source.holds_texts, objective=objective, scale=scale, class_weight=weights, **options)
+    return bags, y, model
 
 
 def new_model(
     *,
+    texts: bool,
     constraint: str | None,
     pooling: str | None,
     objective: str | None,
@@ -31,8 +44,11 @@ def new_model(
     jobs: int | None,
     engine: str,
 ) -> Any:
-    """Return a ClassSetRBMCV with the settings given; None leaves one at its default."""
+    """Return a ClassSetRBMCV with the settings given, after PageWords for texts; None leaves one at its default."""
+    from sklearn.pipeline import make_pipeline
+
     from setrbm import ClassSetRBMCV
+    from setrbm.estimators import PageWords
 
     given: dict[str, Any] = {
         "constraint": None if constraint is None else str(constraint),
@@ -45,9 +61,14 @@ def new_model(
         "n_jobs": jobs,
     }
     settings = {name: value for name, value in given.items() if value is not None}
-    if scale == "none":
-        settings["scale"] = None
-    return ClassSetRBMCV(**settings, calibrate=calibrate, engine=str(engine), random_state=seed)
+    if scale is not None:
+        settings["scale"] = None if scale == "none" else str(scale)
+    settings |= {"calibrate": calibrate, "engine": str(engine), "random_state": seed}
+    if not texts:
+        return ClassSetRBMCV(**settings)
+    # Inputs of a generative model are probabilities.
+    words = PageWords() if objective in (None, "discriminative") else PageWords(weights="binary")
+    return make_pipeline(words, ClassSetRBMCV.for_text(**settings))
 
 
 def class_weights(given: list[str] | None, y: Array) -> Any:
@@ -83,12 +104,19 @@ def _class_and_weight(text: str, classes: dict[str, Any]) -> tuple[Any, float]:
 
 @contextmanager
 def training(model: Any) -> Iterator[None]:
-    """Name the options of the command line where training diverges."""
+    """Say what to do on the command line where training diverges, or no word is frequent enough."""
+    from setrbm.estimators.page_words import RareWordsError
+    from setrbm.estimators.pipelines import last_step
     from setrbm.estimators.trainable import DivergenceError
 
     try:
         yield
+    except RareWordsError:
+        raise ValueError(
+            "At least one word must occur in two or more of the documents to learn from. Got none. Use more documents."
+        ) from None
     except DivergenceError:
+        model = last_step(model)
         rates = model.learning_rate if isinstance(model.learning_rate, tuple) else (model.learning_rate,)
         tried = ", ".join(f"{rate:g}" for rate in rates)
         cure = ", or --scale auto" if model.scale is None else ""
@@ -96,27 +124,36 @@ def training(model: Any) -> Iterator[None]:
 
 
 def load_model(path: Path, command: str, needs: str) -> Any:
-    """Return the fitted model of a file; refuse a kind that has not what a command needs."""
+    """Return the fitted model or pipeline of a file; refuse a kind that has not what a command needs."""
     from setrbm import load
+    from setrbm.estimators.pipelines import last_step
 
     model = load(path)
-    if not hasattr(model, needs):
+    last = last_step(model)
+    if not hasattr(last, needs):
+        end = "" if last is model else f" that ends with {type(last).__name__}"
+        cure = " Fit it with probability=True." if hasattr(last, "probability") and "proba" in needs else ""
         raise ValueError(
-            f"setrbm {command} needs a model with {needs}. {str(path)!r} holds a {type(model).__name__}, which has "
-            "none."
+            f"setrbm {command} needs a model with the method {needs}. {str(path)!r} holds a {type(model).__name__}"
+            f"{end}, which has no such method.{cure}"
         )
     return model
 
 
 def as_classes(model: Any, labels: Array) -> Array:
-    """Return labels as classes of the model, matched by their text; raise LookupError with the first unknown label."""
+    """Return labels as classes of the model; raise LookupError with the first unknown label.
+
+    Labels are matched by their text and, if the classes are numbers, by their value, so that 0 is 0.0.
+    """
     import numpy as np
 
-    known = {str(name): code for code, name in enumerate(model.classes_.tolist())}
-    for i, name in enumerate(labels.tolist()):
-        if str(name) not in known:
-            raise LookupError(i)
-    return np.asarray(model.classes_[[known[str(name)] for name in labels.tolist()]])
+    known: dict[Any, int] = {str(name): code for code, name in enumerate(model.classes_.tolist())}
+    if model.classes_.dtype.kind in "iuf":
+        known |= {float(name): code for code, name in enumerate(model.classes_.tolist())}
+    codes = [known.get(str(name), known.get(as_number(str(name)))) for name in labels.tolist()]
+    if None in codes:
+        raise LookupError(codes.index(None))
+    return np.asarray(model.classes_[codes])
 
 
 def known_classes(model: Any) -> str:
@@ -126,7 +163,7 @@ def known_classes(model: Any) -> str:
     return listed(model.classes_.tolist(), 8)
 
 
-def true_codes(model: Any, source: Source, bags: Bags, y: Array) -> Array:
+def true_codes(model: Any, source: Source, bags: Bags | PageTexts, y: Array) -> Array:
     """Return the codes of the labels of a file; raise ValueError for one that the model has not learned."""
     import numpy as np
 

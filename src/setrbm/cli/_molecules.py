@@ -10,7 +10,6 @@ from setrbm.cli._folds import cross_validate
 from setrbm.cli._output import percent, show_table
 from setrbm.cli._parts import Part, decided_by, deciding_drop, drawn
 from setrbm.cli._picture import draw_molecules
-from setrbm.cli._scores import accuracy
 
 if TYPE_CHECKING:
     from setrbm._types import Array
@@ -35,8 +34,9 @@ def run(repeats: int, show: bool) -> Part:
     bags, y = _named_musk1()
     if show:
         typer.echo(
-            f"2. Musk1: {len(bags)} molecules, {int(y.sum())} of them musks. Each is a set of conformations, of\n"
-            f"   which one may smell ({bags.n_vectors} conformations with {bags.shape[1]} features).\n"
+            f"2. Musk1: {len(bags)} molecules, {int(y.sum())} of them musks. Each is a set of conformations,\n"
+            f"   {bags.n_vectors} in all, with {bags.shape[1]} features. A molecule is a musk if at least one of its\n"
+            "   conformations is; the label does not say which.\n"
         )
     found: dict[str, Any] = {"cross_validation": _cross_validation(bags, y, repeats, show)}
     model, tests = _fitted(bags, y)
@@ -60,6 +60,8 @@ def _named_musk1() -> tuple[Bags, Array]:
 def _cross_validation(bags: Bags, y: Array, repeats: int, show: bool) -> dict[str, Any]:
     """Cross-validate and compare the accuracy with the paper's."""
     import numpy as np
+
+    from setrbm.evaluation.scores import accuracy
 
     found = cross_validate(new_model(), bags, y, FOLDS, repeats, SEED, "Cross-validating")
     accuracies = [accuracy(fold) for fold in found.folds()]

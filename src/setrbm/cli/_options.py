@@ -61,6 +61,8 @@ def _not_zero(jobs: int | None) -> int | None:
     return jobs
 
 
+# What numpy's generators take.
+MAX_SEED = 2**32 - 1
 TRAINING = "Settings of training"
 
 DataArgument = Annotated[
@@ -68,14 +70,16 @@ DataArgument = Annotated[
     typer.Argument(
         metavar="DATA",
         help="File of sets, one vector per row: .csv, .csv.gz or .parquet with a bag and a label column, or .svm with "
-        "qid as the bag.",
+        "qid as the bag. Or JSON lines of page texts, one document per line: .jsonl or .jsonl.gz.",
     ),
 ]
 ModelArgument = Annotated[
     Path, typer.Argument(metavar="MODEL", help="Model file, written by 'setrbm fit' or by save in Python.")
 ]
-BagOption = Annotated[str, typer.Option("--bag", metavar="COLUMN", help="Column that names the set of each row.")]
-LabelOption = Annotated[str, typer.Option("--label", metavar="COLUMN", help="Column with the label of the set.")]
+BagOption = Annotated[str, typer.Option("--bag", metavar="COLUMN", help="Column, or field, that names the set.")]
+LabelOption = Annotated[
+    str, typer.Option("--label", metavar="COLUMN", help="Column, or field, with the label of the set.")
+]
 IgnoreOption = Annotated[
     list[str] | None,
     typer.Option("--ignore", metavar="COLUMN", help="Column that is neither bag, label nor feature; may be repeated."),
@@ -88,6 +92,9 @@ IgnoreNewOption = Annotated[
         metavar="COLUMN",
         help="Column that is not a feature; only needed if the model knows no feature names. May be repeated.",
     ),
+]
+PagesOption = Annotated[
+    str, typer.Option("--pages", metavar="FIELD", help="Field of a JSON-lines file with the list of page texts.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
@@ -179,7 +186,14 @@ ClassWeightOption = Annotated[
 ]
 SeedOption = Annotated[
     int,
-    typer.Option("--seed", metavar="N", min=0, help="The same seed gives the same result.", rich_help_panel=TRAINING),
+    typer.Option(
+        "--seed",
+        metavar="N",
+        min=0,
+        max=MAX_SEED,
+        help="The same seed gives the same result.",
+        rich_help_panel=TRAINING,
+    ),
 ]
 JobsOption = Annotated[
     int | None,

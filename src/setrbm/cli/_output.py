@@ -60,8 +60,9 @@ def _looks_numeric(cell: str) -> bool:
 
 def count(n: int, word: str) -> str:
     """Return a number with its noun: 1 set, 2 sets."""
-    many = f"{word}es" if word.endswith("s") else f"{word}s"
-    return f"{n:,} {word if n == 1 else many}"
+    from setrbm import _text
+
+    return _text.count(n, word)
 
 
 def percent(share: float) -> str:

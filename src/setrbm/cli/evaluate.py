@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from setrbm.cli._data import Source, check_for_training
+from setrbm.cli._data import Source, refuse_swapped
 from setrbm.cli._errors import Refused
-from setrbm.cli._folds import Predictions, cross_validate
-from setrbm.cli._models import class_weights, load_model, new_model, true_codes
+from setrbm.cli._folds import cross_validate
+from setrbm.cli._models import load_model, to_train, true_codes
 from setrbm.cli._options import (
     TRAINING,
     BagOption,
@@ -28,6 +28,7 @@ from setrbm.cli._options import (
     JsonOption,
     LabelOption,
     ObjectiveOption,
+    PagesOption,
     PoolingOption,
     QuietOption,
     RatesOption,
@@ -35,7 +36,9 @@ from setrbm.cli._options import (
     SeedOption,
 )
 from setrbm.cli._output import count, percent, show_json, show_table
-from setrbm.cli._scores import scores
+
+if TYPE_CHECKING:
+    from setrbm.evaluation.scores import Predictions
 
 # A confusion matrix of more classes is wider than a terminal.
 MOST_CLASSES_SHOWN = 10
@@ -66,6 +69,7 @@ def evaluate(
     bag: BagOption = "bag",
     label: LabelOption = "label",
     ignore: IgnoreOption = None,
+    pages: PagesOption = "pages",
     json: JsonOption = False,
     quiet: QuietOption = False,
     folds: FoldsOption = 10,
@@ -91,23 +95,23 @@ def evaluate(
 
     Shown are accuracy; balanced accuracy, the mean of the recalls of the classes; ROC AUC, with more than two classes
     the mean over the classes of each against the rest; the mean of -log p of the true class; precision, recall and F1
-    of each class; and the confusion matrix.
+    of each class; and the confusion matrix. Of a model with a reject option also the share of the sets that are
+    accepted, and their accuracy.
     """
-    source = Source.of(data, bag, label, ignore)
+    from setrbm.evaluation.scores import all_scores
+
+    refuse_swapped(model, data, "evaluate {data} --model {model}")
+    source = Source.of(data, bag, label, ignore, pages)
     if model is not None:
         _refuse_training_options(ctx)
         found = _score(model, source)
     else:
-        bags, y = source.labeled()
-        check_for_training(source, bags, y, objective, scale)
-        estimator = new_model(
-            constraint=constraint, pooling=pooling, objective=objective, hidden=hidden, rates=learning_rate,
-            epochs=epochs, scale=scale, class_weight=class_weights(class_weight, y), calibrate=calibrate,
-            seed=seed, jobs=jobs,
-            engine=engine,
+        bags, y, estimator = to_train(
+            source, objective, scale, class_weight, constraint=constraint, pooling=pooling, hidden=hidden,
+            rates=learning_rate, epochs=epochs, calibrate=calibrate, seed=seed, jobs=jobs, engine=engine,
         )  # fmt: skip
         found = cross_validate(estimator, bags, y, folds, repeats, seed, "Cross-validating", quiet)
-    document = {"data": str(data), "model": None if model is None else str(model), **scores(found)}
+    document = {"data": str(data), "model": None if model is None else str(model), **all_scores(found)}
     (show_json if json else _show)(document)
 
 
@@ -121,10 +125,13 @@ def _refuse_training_options(ctx: typer.Context) -> None:
 
 def _score(model: Path, source: Source) -> Predictions:
     """Return a fitted model's predictions for the sets of a file."""
+    from setrbm.evaluation.scores import Predictions
+
     fitted = load_model(model, "evaluate", "predict_log_proba")
     bags, y = source.labeled(fitted)
     truth = true_codes(fitted, source, bags, y)
-    return Predictions(fitted.classes_, truth, fitted.predict_log_proba(bags), [])
+    accepted = fitted.accepts(bags) if hasattr(fitted, "accepts") else None
+    return Predictions(fitted.classes_, truth, fitted.predict_log_proba(bags), [], accepted)
 
 
 def _show(document: dict[str, Any]) -> None:
@@ -135,7 +142,17 @@ def _show(document: dict[str, Any]) -> None:
     ):
         typer.echo(f"{name:<19} {_in_words(document, key, as_text)}")
     typer.echo(f"{'mean -log p':<19} {document['mean_negative_log_p']:.4f}")
+    if "accepted" in document:
+        _show_accepted(document)
     _show_classes(document)
+
+
+def _show_accepted(document: dict[str, Any]) -> None:
+    n, sets = document["accepted"], count(document["predictions"], "set")
+    typer.echo(f"{'accepted':<19} {percent(document['share_accepted'])}, {n:,} of {sets}")
+    if n:
+        accuracy = percent(document["accuracy_of_accepted"])
+        typer.echo(f"{'accuracy of these':<19} {accuracy}, {document['accepted_right']:,} of {count(n, 'set')}")
 
 
 def _in_words(document: dict[str, Any], key: str, as_text: Callable[[float], str]) -> str:

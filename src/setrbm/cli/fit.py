@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from setrbm.cli._data import Source, check_for_training
-from setrbm.cli._models import class_weights, new_model, training
+from setrbm.cli._data import Source, refuse_data_name, refuse_swapped
+from setrbm.cli._models import to_train, training
 from setrbm.cli._options import (
     BagOption,
     CalibrateOption,
@@ -26,6 +26,7 @@ from setrbm.cli._options import (
     JsonOption,
     LabelOption,
     ObjectiveOption,
+    PagesOption,
     PoolingOption,
     QuietOption,
     RatesOption,
@@ -38,6 +39,7 @@ from setrbm.cli._progress import Bar, FitProgress
 if TYPE_CHECKING:
     from setrbm._types import Array
     from setrbm.bags import Bags
+    from setrbm.datasets import PageTexts
 
 
 def fit(
@@ -46,6 +48,7 @@ def fit(
     bag: BagOption = "bag",
     label: LabelOption = "label",
     ignore: IgnoreOption = None,
+    pages: PagesOption = "pages",
     force: ForceOption = False,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -66,39 +69,50 @@ def fit(
 
     Learning rates and initial scales that are not given are chosen: they are tried side by side, judged on held-out
     sets, and the best are refitted on all sets five times; the five fits are averaged.
-    """
-    from setrbm._files import completing
 
-    source = Source.of(data, bag, label, ignore)
+    Page texts are turned into word vectors, and settings that are not given suit them: no scaling, and larger learning
+    rates. The model file has the words as well.
+    """
+    refuse_swapped(model, data, "fit {data} {model}")
+    source = Source.of(data, bag, label, ignore, pages)
     check_output(model, force, data)
-    bags, y = source.labeled()
-    check_for_training(source, bags, y, objective, scale)
-    estimator = new_model(
-        constraint=constraint, pooling=pooling, objective=objective, hidden=hidden, rates=learning_rate,
-        epochs=epochs, scale=scale, class_weight=class_weights(class_weight, y), calibrate=calibrate, seed=seed,
-        jobs=jobs, engine=engine,
+    refuse_data_name(model)
+    bags, y, estimator = to_train(
+        source, objective, scale, class_weight, constraint=constraint, pooling=pooling, hidden=hidden,
+        rates=learning_rate, epochs=epochs, calibrate=calibrate, seed=seed, jobs=jobs, engine=engine,
     )  # fmt: skip
     begin = time.perf_counter()
-    fit_with_bar(estimator, bags, y, "Fitting", quiet)
-    with completing(model, overwrite=force) as unfinished:
-        estimator.save(unfinished)
-    summary = _summary(estimator, bags, y) | {"seconds": time.perf_counter() - begin, "model": str(model)}
+    classifier = fit_with_bar(estimator, bags, y, "Fitting", quiet)
+    _write(estimator, model, force)
+    data_read = {"sets": len(bags), **({"pages": bags.n_pages} if source.holds_texts else {"vectors": bags.n_vectors})}
+    summary = data_read | _summary(classifier, y) | {"seconds": time.perf_counter() - begin, "model": str(model)}
     (show_json if json else _show)(summary)
 
 
-def fit_with_bar(estimator: Any, bags: Bags, y: Array, title: str, quiet: bool) -> None:
-    """Fit a ClassSetRBMCV with a progress bar on stderr."""
+def _write(estimator: Any, path: Path, force: bool) -> None:
+    """Write the model; an existing file is replaced only by force."""
+    from setrbm import save
+    from setrbm._files import completing
+
+    with completing(path, overwrite=force) as unfinished:
+        save(estimator, unfinished)
+
+
+def fit_with_bar(estimator: Any, bags: Bags | PageTexts, y: Array, title: str, quiet: bool) -> Any:
+    """Fit a ClassSetRBMCV, or a pipeline that ends with one, with a progress bar on stderr; return the former."""
+    from setrbm.estimators.pipelines import last_step
+
+    classifier = last_step(estimator)
     with Bar(title, total=1.0, quiet=quiet, bound="at most") as bar, training(estimator):
-        estimator.set_callbacks(FitProgress(bar)).fit(bags, y)
-    estimator.set_callbacks()
+        classifier.set_callbacks(FitProgress(bar))
+        estimator.fit(bags, y)
+    return classifier.set_callbacks()
 
 
-def _summary(estimator: Any, bags: Bags, y: Array) -> dict[str, Any]:
+def _summary(estimator: Any, y: Array) -> dict[str, Any]:
     sets_of_class = {name: int((y == name).sum()) for name in estimator.classes_.tolist()}
     return {
-        "sets": len(bags),
-        "vectors": bags.n_vectors,
-        "features": bags.shape[1],
+        "features": estimator.n_features_in_,
         "classes": [{"label": name, "sets": n} for name, n in sets_of_class.items()],
         "settings": {name: getattr(estimator.settings_, name) for name in estimator.CHOOSABLE},
         "chosen": estimator.best_params_,
@@ -111,14 +125,16 @@ def _summary(estimator: Any, bags: Bags, y: Array) -> dict[str, Any]:
 
 
 def _show(summary: dict[str, Any]) -> None:
+    vector, feature = ("page", "word") if "pages" in summary else ("vector", "feature")
     names = ", ".join(f"{c['label']} ({c['sets']:,})" for c in summary["classes"][:8])
     more = ", ..." if len(summary["classes"]) > 8 else ""
-    chosen = ", ".join(f"{name} {value}" for name, value in summary["chosen"].items())
+    # Nothing is chosen if every setting has one value.
+    chosen = [f"{name} {value}" for name, value in summary["chosen"].items()]
     typer.echo(
-        f"sets       {summary['sets']:,}, with {count(summary['vectors'], 'vector')} of "
-        f"{count(summary['features'], 'feature')}\n"
+        f"sets       {summary['sets']:,}, with {count(summary[f'{vector}s'], vector)} of "
+        f"{count(summary['features'], feature)}\n"
         f"classes    {len(summary['classes'])}: {names}{more}\n"
-        f"chosen     {chosen}, {count(summary['epochs'], 'epoch')}\n"
+        f"chosen     {', '.join([*chosen, count(summary['epochs'], 'epoch')])}\n"
         f"loss       {summary['mean_negative_log_p']:.4f}, mean -log p on {summary['judged_on']} (optimistic: "
         f"best of {count(summary['candidates'], 'candidate')})\n"
         f"time       {summary['seconds']:.1f} s\n"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from setrbm.cli._data import Source
+from setrbm.cli._data import Source, refuse_swapped
 from setrbm.cli._errors import Refused
 from setrbm.cli._models import load_model
 from setrbm.cli._options import (
@@ -20,12 +20,13 @@ from setrbm.cli._options import (
     JsonOption,
     LabelOption,
     ModelArgument,
+    PagesOption,
 )
 from setrbm.cli._output import check_output, count, show_json
 
 if TYPE_CHECKING:
-    from setrbm._types import Array
     from setrbm.bags import Bags
+    from setrbm.datasets import PageTexts
 
 
 def predict(
@@ -34,6 +35,7 @@ def predict(
     bag: BagOption = "bag",
     label: LabelOption = "label",
     ignore: IgnoreNewOption = None,
+    pages: PagesOption = "pages",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the CSV here instead of to stdout.")
     ] = None,
@@ -47,15 +49,17 @@ def predict(
     """Predict the class of each set of a file, one row per set.
 
     The label column may be missing and is ignored. Features are found by name if the model knows their names; other
-    columns are ignored then.
+    columns are ignored then. Of page texts, the documents without any known word are counted on stderr.
     """
-    source = Source.of(data, bag, label, ignore)
+    refuse_swapped(model, data, "predict {model} {data}")
+    source = Source.of(data, bag, label, ignore, pages)
     if output is not None:
         check_output(output, force, model, data)
     fitted = load_model(model, "predict", "predict_proba")
     bags = source.sets(fitted)
     ranges = _ranges(fitted, bags) if check_range else {}
-    answers = _answers(fitted, bags.ids, fitted.predict_proba(bags), proba)
+    answers = _answers(fitted, bags, proba)
+    unknown = _unknown(fitted, bags) if source.holds_texts else {}
     if output is not None:
         from setrbm._files import write_atomically
 
@@ -63,27 +67,45 @@ def predict(
         typer.echo(f"Wrote the classes of {count(len(answers), 'set')} to {output}.", err=True)
     if check_range:
         typer.echo(_in_words(ranges), err=True)
+    if any(unknown.values()):
+        typer.echo(_unknown_in_words(len(unknown["without_known_words"]), len(answers)), err=True)
     if json:
-        show_json({"model": str(model), "data": str(data), **({"range": ranges} if ranges else {}), "sets": answers})
+        counts = ({"range": ranges} if ranges else {}) | unknown
+        show_json({"model": str(model), "data": str(data), **counts, "sets": answers})
     elif output is None:
         typer.echo(_as_csv(answers, bag, label), nl=False)
 
 
-def _ranges(fitted: Any, bags: Bags) -> dict[str, Any]:
+def _ranges(fitted: Any, bags: Bags | PageTexts) -> dict[str, Any]:
     """Return the counts of values outside the range of their feature, and of sets larger than any in training."""
-    if getattr(fitted, "scale", None) is None or not hasattr(fitted, "check_range"):
-        raise Refused("--check-range needs a model fitted with --scale auto. Others keep no range of the features.")
-    found = fitted.check_range(bags)
-    names = range(bags.shape[1]) if bags.feature_names is None else bags.feature_names.tolist()
+    classifier, seen = _what_it_sees(fitted, bags)
+    found = classifier.check_range(seen)
+    names = getattr(seen, "feature_names", None)
+    names = range(len(found.by_feature)) if names is None else names.tolist()
+    # A step that pools the vectors of a set leaves no sizes to compare.
+    largest = found.largest_set if hasattr(seen, "sizes") else 0
     by_count = sorted(zip(names, found.by_feature.tolist(), strict=True), key=lambda pair: -pair[1])
     return {
         "values": found.n_values,
         "values_outside": found.n_values_outside,
         "sets_with_values_outside": found.n_sets_outside,
         "values_outside_by_feature": {str(name): n for name, n in by_count if n},
-        "largest_set_in_training": found.largest_set or None,
-        "larger_sets": found.n_larger_sets if found.largest_set else None,
+        "largest_set_in_training": largest or None,
+        "larger_sets": found.n_larger_sets if largest else None,
     }
+
+
+def _what_it_sees(fitted: Any, bags: Bags | PageTexts) -> tuple[Any, Any]:
+    """Return the classifier of a file and its input: of a pipeline, the last step and what the others pass to it."""
+    from setrbm.estimators.pipelines import input_of_last_step, last_step
+
+    classifier = last_step(fitted)
+    if getattr(classifier, "scale", None) is None:
+        raise Refused(
+            "--check-range needs a classifier fitted with --scale auto (in Python, scale='auto'), which keeps the "
+            f"range of each feature. The {type(classifier).__name__} of this file was fitted without."
+        )
+    return classifier, input_of_last_step(fitted, bags)
 
 
 def _in_words(ranges: dict[str, Any]) -> str:
@@ -92,21 +114,41 @@ def _in_words(ranges: dict[str, Any]) -> str:
     n, most = ranges["values_outside"], ranges["largest_set_in_training"]
     words = f"Outside the range seen in training: {n:,} of {count(ranges['values'], 'value')}"
     if n:
-        worst = listed((f"{name} {times:,}" for name, times in ranges["values_outside_by_feature"].items()), 3)
+        worst = listed((f"{name}: {times:,}" for name, times in ranges["values_outside_by_feature"].items()), 3)
         words += f", in {count(ranges['sets_with_values_outside'], 'set')} ({worst})"
     if most is not None:
-        words += f"; {count(ranges['larger_sets'], 'set')} with more than {most:,} vectors, the most in training"
+        words += f"; {count(ranges['larger_sets'], 'set')} with more than {count(most, 'vector')}, the most in training"
     return f"{words}."
 
 
-def _answers(fitted: Any, ids: Array, p: Array, every: bool) -> list[dict[str, Any]]:
-    """Return the id, the most probable class and its probability of each set; every probability if asked."""
-    best = p.argmax(axis=1)
+def _unknown(fitted: Any, texts: Bags | PageTexts) -> dict[str, list[Any]]:
+    """Return the ids of the documents without a known word."""
+    from setrbm.estimators.pipelines import without_known_words
+
+    return {"without_known_words": texts.ids[without_known_words(fitted, texts)].tolist()}
+
+
+def _unknown_in_words(n: int, n_documents: int) -> str:
+    have, their = ("has", "its") if n == 1 else ("have", "their")
+    return (
+        f"{n:,} of {count(n_documents, 'document')} {have} no known word: {their} class is a guess, whatever its "
+        "probability."
+    )
+
+
+def _answers(fitted: Any, bags: Bags | PageTexts, every: bool) -> list[dict[str, Any]]:
+    """Return the id, the most probable class and its probability of each set; every probability if asked.
+
+    Of a reject option also whether the set is accepted.
+    """
+    p = fitted.predict_proba(bags)
     classes = fitted.classes_.tolist()
+    accepted = fitted.accepts(bags).tolist() if hasattr(fitted, "accepts") else None
     return [
         {"set": name, "label": classes[code], "probability": row[code]}
+        | ({} if accepted is None else {"accepted": accepted[k]})
         | ({"probabilities": dict(zip(map(str, classes), row, strict=True))} if every else {})
-        for name, code, row in zip(ids.tolist(), best.tolist(), p.tolist(), strict=True)
+        for k, (name, code, row) in enumerate(zip(bags.ids.tolist(), p.argmax(axis=1), p.tolist(), strict=True))
     ]
 
 
@@ -114,8 +156,10 @@ def _as_csv(answers: list[dict[str, Any]], bag: str, label: str) -> str:
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     every = answers[0].get("probabilities", {})
-    writer.writerow([bag, label, "probability", *(f"p_{name}" for name in every)])
+    rejects = ["accepted"] if "accepted" in answers[0] else []
+    writer.writerow([bag, label, "probability", *rejects, *(f"p_{name}" for name in every)])
     for answer in answers:
-        row = [answer["probability"], *answer.get("probabilities", {}).values()]
-        writer.writerow([answer["set"], answer["label"], *(f"{p:.6g}" for p in row)])
+        accepted = [str(answer[name]).lower() for name in rejects]
+        probabilities = (f"{p:.6g}" for p in answer.get("probabilities", {}).values())
+        writer.writerow([answer["set"], answer["label"], f"{answer['probability']:.6g}", *accepted, *probabilities])
     return text.getvalue()

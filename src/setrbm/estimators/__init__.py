@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from setrbm.estimators.input_pooling import InputPooling as InputPooling
     from setrbm.estimators.max_out import MaxOutClassifier as MaxOutClassifier
     from setrbm.estimators.max_out import MaxOutClassifierCV as MaxOutClassifierCV
+    from setrbm.estimators.page_words import PageWords as PageWords
     from setrbm.estimators.per_vector import PerVector as PerVector
     from setrbm.estimators.saving import load as load
     from setrbm.estimators.saving import save as save
@@ -24,6 +25,7 @@ __all__ = [
     "InputPooling",
     "MaxOutClassifier",
     "MaxOutClassifierCV",
+    "PageWords",
     "PerVector",
     "SetSVC",
     "SetSVCCV",
@@ -39,6 +41,7 @@ __getattr__, __dir__ = lazy_names(
         "InputPooling": "input_pooling",
         "MaxOutClassifier": "max_out",
         "MaxOutClassifierCV": "max_out",
+        "PageWords": "page_words",
         "PerVector": "per_vector",
         "SetSVC": "set_svc",
         "SetSVCCV": "set_svc",

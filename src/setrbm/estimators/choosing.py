@@ -7,12 +7,14 @@ from typing import Any, ClassVar, Self
 from sklearn.callback import with_callbacks
 
 from setrbm import persistence
+from setrbm._types import Array
+from setrbm.estimators import scoring
+from setrbm.estimators.cv_results import of_splits, restored, stored
 from setrbm.estimators.files import Saveable
+from setrbm.estimators.many_fits import fit_side_by_side
 from setrbm.estimators.offer import Offer
 from setrbm.estimators.progress import following
 from setrbm.estimators.settings import Settings, check_execution
-from setrbm.estimators.side_by_side import fit_side_by_side
-from setrbm.estimators.tried import restored, stored
 
 
 class Choosing(Saveable):
@@ -52,14 +54,18 @@ class Choosing(Saveable):
 
     def _offer(self) -> Offer:
         check_execution(self)
+        scoring.check_name(self.scoring)
         return Offer.of(self, self.CHOOSABLE)
+
+    def _check_classes(self, classes: Array) -> None:
+        scoring.check_classes(self.scoring, classes)
 
     def _record(self, results: dict[str, Any], best: int) -> None:
         """Record what was tried and what was chosen."""
         self.cv_results_, self.best_index_ = results, best
         self.best_params_ = dict(results["params"][best])
         self.best_score_ = float(results["mean_test_score"][best])
-        self.n_splits_ = sum(name.endswith("_history") for name in results)
+        self.n_splits_ = len(of_splits(results))
 
     def _describe(self) -> dict[str, Any]:
         return {"chosen": persistence.to_json({"best_index": self.best_index_, "cv_results": stored(self.cv_results_)})}

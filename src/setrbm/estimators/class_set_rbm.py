@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from setrbm._types import Criterion
 from setrbm.estimators.choosing import Choosing
 from setrbm.estimators.prediction import BaseSetRBM
 from setrbm.estimators.trainable import Trainable
+
+# What suits the vectors of PageWords (experiments/text_preset.py). Nothing is chosen on held-out sets: their labels
+# have had a part in the weights of the words, so they would ask for too many epochs.
+FOR_TEXT: dict[str, Any] = {
+    "scale": None, "learning_rate": 0.25, "init_scale": 0.1, "max_epochs": 20, "early_stopping": False,
+}  # fmt: skip
 
 
 @dataclass(eq=False, repr=False)
@@ -151,8 +157,9 @@ init_scale, cd_steps : as for ClassSetRBM, or a list of values to choose from
         scikit-learn, trains every candidate once per split and compares mean scores; this needs ``refit``.
     scoring : str, callable or None
         The score by which finished candidates are compared, as in scikit-learn. None compares what ``stopping``
-        watches: the log loss or the error. The number of epochs is always chosen by ``stopping``. A scorer is called
-        with scaled sets and without weights; with ``cv`` it needs ``early_stopping=False`` and one ``max_epochs``.
+        watches: the log loss or the error. The number of epochs is always chosen by ``stopping``. A scorer ignores
+        ``sample_weight`` and ``class_weight``, and sees the held-out sets as the model does, scaled (``scale``). With
+        ``cv`` it needs ``early_stopping=False`` and one ``max_epochs``.
     refit : bool
         Whether to train the chosen settings again on all sets. False is the paper's way: the best candidate is kept.
     n_fits : int or "auto"
@@ -233,3 +240,24 @@ random_state, verbose : as for ClassSetRBM
     n_jobs: int | None = None
     random_state: Any = None
     verbose: int = 0
+
+    @classmethod
+    def for_text(cls, **settings: Any) -> Self:
+        """Return an unfitted estimator with settings that suit the word vectors of PageWords.
+
+        Learning rate and number of epochs are fixed, so a fit takes seconds; five fits are averaged. The scores in
+        ``cv_results_`` are optimistic if the weights of the words are "informative": the held-out sets have had a part
+        in them.
+
+        Parameters
+        ----------
+        settings : as for ClassSetRBMCV
+            They override those for text.
+
+        Examples
+        --------
+        >>> ClassSetRBMCV.for_text(n_hidden=50)
+        ClassSetRBMCV(early_stopping=False, init_scale=0.1, learning_rate=0.25,
+                      max_epochs=20, n_hidden=50, scale=None)
+        """
+        return cls(**FOR_TEXT | settings)

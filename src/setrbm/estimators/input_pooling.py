@@ -72,7 +72,7 @@ class InputPooling(CanSave, TransformerMixin, BaseEstimator):
         pooled = Sparse(bags) if bags.is_sparse else Dense(bags)
         parts = [getattr(pooled, name)() for name in self._check_statistics()]
         if all(sparse.issparse(part) for part in parts):
-            return sparse.csr_array(sparse.hstack(parts, format="csr"))
+            return _with_small_indices(sparse.csr_array(sparse.hstack(parts, format="csr")))
         return np.hstack([part.toarray() if sparse.issparse(part) else part for part in parts])
 
     def _check_statistics(self) -> list[str]:
@@ -107,6 +107,13 @@ class InputPooling(CanSave, TransformerMixin, BaseEstimator):
 
 
 STATISTICS = ("max", "min", "mean", "sum", "std", "logsumexp", "size")
+
+
+def _with_small_indices(X: sparse.csr_array) -> sparse.csr_array:
+    """Return a matrix with 32-bit indices if they suffice: liblinear takes no others."""
+    largest = max(X.nnz, *X.shape)
+    dtype = np.int32 if largest <= np.iinfo(np.int32).max else np.int64
+    return sparse.csr_array((X.data, X.indices.astype(dtype), X.indptr.astype(dtype)), shape=X.shape)
 
 
 class Dense:

@@ -1,4 +1,4 @@
-"""Data in: how what a user passes becomes bags, class codes, weights and sources of labeled sets."""
+"""Data in: how what a user passes becomes bags, weights and sources of labeled sets."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d, validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from setrbm._text import is_number
 from setrbm._types import Array, Floats, Integers
 from setrbm._warnings import warn
-from setrbm.bags import Bags, is_missing
+from setrbm.bags import Bags, as_array, first_text
 from setrbm.engines.protocol import LabeledSets
+from setrbm.estimators.labels import as_codes
 from setrbm.estimators.settings import Settings
 from setrbm.scaling import Scaling, feature_range, squeezed_features
 from setrbm.shards import Shards
@@ -29,7 +29,11 @@ if TYPE_CHECKING:
 
 def is_matrix_like(item: Any) -> bool:
     """Return whether an element of a list is a matrix, so that the list is a list of sets."""
-    return bool(sparse.issparse(item)) or np.ndim(item) == 2
+    try:
+        return bool(sparse.issparse(item)) or np.ndim(item) == 2
+    except ValueError:
+        # A list of vectors of different lengths.
+        return True
 
 
 def as_bags(estimator: Any, X: Any, reset: bool, finite: bool = True) -> Bags:
@@ -49,7 +53,8 @@ def as_bags(estimator: Any, X: Any, reset: bool, finite: bool = True) -> Bags:
         refuse_what_is_no_matrix(X)
         _warn_about_frame(estimator, X, reset)
         X = validate_data(
-            estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32],
+            estimator, as_array(X) if isinstance(X, list | tuple) else X,
+            reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32],
             ensure_all_finite=False, ensure_min_samples=1,
         )  # fmt: skip
         bags = Bags.from_rows(X)
@@ -84,29 +89,34 @@ def refuse_what_is_no_matrix(X: Any) -> None:
         raise ValueError(f"X must have at most 3 dimensions: sets, vectors, features. Got {X.ndim}.")
     if (text := _first_text(X)) is not None:
         raise ValueError(
-            f"X must hold numbers. Got text, the first {text[:40]!r}. Turn every page into a vector first, for "
-            "example: vectorizer.fit(all_pages); Bags.from_list([vectorizer.transform(pages) for pages in sets])."
+            f"X must hold numbers. Got text, the first {text[:40]!r}. Turn documents with pages of text into sets of "
+            "word vectors with PageWords, the first step of a pipeline: make_pipeline(PageWords(), "
+            "ClassSetRBMCV.for_text())."
         )
 
 
 def _first_text(X: Any) -> str | None:
-    """Return the first element of a list, or of its first element, if it is text."""
-    for _ in range(2):
-        if not isinstance(X, list | tuple) or not len(X):
-            return None
-        X = X[0]
-        # Numbers written as text are numbers.
-        if isinstance(X, str):
-            return None if _is_number(X) else X
+    """Return the first text that is not a number, of a list of texts or of lists of texts; None if there is none.
+
+    Of an array it may stand anywhere.
+    """
+    if isinstance(X, np.ndarray) and X.ndim > 1:
+        return first_text(X)
+    if not _is_list(X):
+        return None
+    for row in X:
+        for cell in row if _is_list(row) else [row]:
+            # The first value that is not text shows that these are numbers.
+            if not isinstance(cell, str):
+                return None
+            if not is_number(cell):
+                return cell
     return None
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _is_list(X: Any) -> bool:
+    """Return whether this is a list, a tuple, or a column of anything."""
+    return isinstance(X, list | tuple) or (getattr(X, "ndim", 0) == 1 and not sparse.issparse(X))
 
 
 def _warn_about_frame(estimator: Any, X: Any, reset: bool) -> None:
@@ -144,7 +154,7 @@ def _as_sets(X: Any) -> Bags | None:
 def _check_features(estimator: Any, bags: Bags, reset: bool) -> None:
     n_features, names = bags.shape[1], bags.feature_names
     if n_features == 0:
-        raise ValueError("Each vector must have at least one feature. Got 0 feature(s).")
+        raise ValueError("Each vector must have at least one feature. Got none.")
     if reset:
         estimator.n_features_in_ = n_features
         if names is not None:
@@ -163,37 +173,6 @@ def _check_features(estimator: Any, bags: Bags, reset: bool) -> None:
             f"Features must have the names and the order seen in fit. Got {names[other[0]]!r} at position {other[0]} "
             f"where fit had {known[other[0]]!r}."
         )
-
-
-def as_codes(bags: Bags, y: Any, classes: npt.NDArray[Any] | None = None) -> tuple[npt.NDArray[Any], Integers]:
-    """Return the classes and the class code of each set."""
-    if y is None:
-        raise ValueError("requires y to be passed, but the target y is None")
-    given, y = y, column_or_1d(y, warn=True)
-    if len(y) == bags.n_vectors != len(bags):
-        raise ValueError(
-            f"y must hold one label for each of the {len(bags)} sets. Got {len(y)}, one per vector. Bags.from_groups "
-            "and Bags.from_frame give the label of each set."
-        )
-    check_consistent_length(bags, y)
-    if y.dtype.kind == "f" and np.isinf(y).any():
-        raise ValueError("Input y contains NaN or infinity. Every set must have a label.")
-    if (missing := np.flatnonzero(is_missing(given, y))).size:
-        raise ValueError(
-            f"Input y contains NaN or None. Every set must have a label. Got {missing.size} missing of {len(y)}, the "
-            f"first at index {missing[0]}. Leave out sets without a label."
-        )
-    check_classification_targets(y)
-    if classes is None:
-        classes, codes = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(f"y must hold at least two classes. Got 1 class: {classes[0]!s}.")
-        return classes, codes
-    codes = np.searchsorted(classes, y)
-    codes = np.where(codes < len(classes), codes, 0)
-    if (other := np.flatnonzero(classes[codes] != y)).size:
-        raise ValueError(f"y must hold only the classes {classes.tolist()}. Got {y[other[0]]!s} at index {other[0]}.")
-    return classes, codes
 
 
 def as_weights(bags: Bags, y: Any, sample_weight: Any, class_weight: Any) -> Floats:

@@ -33,6 +33,7 @@ class _MaxOut(BaseSetClassifier):
                 f"{len(classes)} classes. Only binary classification is supported. Use ClassSetRBM, SetSVC, or "
                 "InputPooling before any classifier of vectors."
             )
+        super()._check_classes(classes)
 
     def deciding_vectors(self, X: Any) -> Integers:
         """Return the position, within each set, of the vector that decides its class."""
@@ -110,8 +111,11 @@ class MaxOutClassifierCV(_MaxOut, Choosing):
     ----------
     unit, n_hidden, learning_rate, batch_size, weight_decay, init_scale : as for MaxOutClassifier, or a list of values \
 to choose from
-    refit, max_epochs, early_stopping, halving, cv, scoring, validation_fraction, patience, stopping, scale, \
-class_weight, engine, n_jobs, random_state, verbose : as for ClassSetRBMCV
+    cv, scoring : as for ClassSetRBMCV
+        A scorer ignores sample and class weights, and sees scaled sets. ``cv`` needs ``refit=True``; with a scorer also
+        ``early_stopping=False``.
+    refit, max_epochs, early_stopping, halving, validation_fraction, patience, stopping, scale, class_weight, engine, \
+n_jobs, random_state, verbose : as for ClassSetRBMCV
 
     Attributes
     ----------

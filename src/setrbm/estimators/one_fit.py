@@ -16,11 +16,13 @@ from setrbm._warnings import warn
 from setrbm.calibration import fit_temperature
 from setrbm.energy import Params, joined
 from setrbm.engines.protocol import LabeledSets, Model, Spec
+from setrbm.estimators.candidates import Candidate, best_of, judged
+from setrbm.estimators.cv_results import results_of
 from setrbm.estimators.inputs import labeled_sets, refuse_one_class, warn_if_constant
 from setrbm.estimators.offer import Offer
 from setrbm.estimators.settings import Settings
+from setrbm.estimators.splits import splits_of
 from setrbm.estimators.trainable import refuse_divergence
-from setrbm.estimators.tried import Tried, best_of, judged, results_of, splits
 from setrbm.training import InMemory, Outcome, Schedule, Trainee, folds
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ class OneFit:
     seed: int
     # One per split: what is held out, and what is learned from.
     sources: list[InMemory]
-    tried: list[Tried] = field(default_factory=list)
+    candidates: list[Candidate] = field(default_factory=list)
     best: int = 0
     starts: dict[Any, Params] = field(default_factory=dict)
     # Whether Ctrl-C came while candidates were scored, or probabilities calibrated.
@@ -55,7 +57,7 @@ class OneFit:
         seed = draws.new_seed(check_random_state(estimator.random_state))
         if offer.cv is not None and len(sets.y) < len(y):
             raise ValueError("cv needs sets with a weight above zero. Leave out the others before fit.")
-        return cls(estimator, offer, seed, splits(sets, offer.cv, estimator.validation_fraction, seed))
+        return cls(estimator, offer, seed, splits_of(sets, offer.cv, estimator.validation_fraction, seed))
 
     @property
     def sets(self) -> LabeledSets:
@@ -72,8 +74,8 @@ class OneFit:
         shape = (settings.n_units, self.sets.bags.shape[1], len(self.estimator.classes_))
         return settings.spec(self.sets.bags.dtype), shape
 
-    def candidate(self, settings: Settings) -> Model:
-        """Return a candidate as a model; candidates of the same kind and initial scale share their start."""
+    def model(self, settings: Settings) -> Model:
+        """Return a new model with these settings; those of the same kind and initial scale share their start."""
         alike = (*self.kind(settings), settings.init_scale)
         if alike not in self.starts:
             self.starts[alike] = self._start(settings, self.seed)
@@ -86,20 +88,20 @@ class OneFit:
     def choose(self, outcomes: Sequence[list[Outcome]]) -> None:
         """Find the best candidate that was not dropped, and record what was tried."""
         schedule = self.offer.schedule(len(self.sources[0].held_out))
-        self.tried = [
+        self.candidates = [
             judged(self.offer, settings, one, schedule)
             for settings, one in zip(self.offer.candidates, outcomes, strict=True)
         ]
         if self.offer.scoring is not None:
             self._refuse_epochs_that_differ(schedule)
             try:
-                self.tried = [self._scored(one) for one in self.tried]
+                self.candidates = [self._scored(one) for one in self.candidates]
             except KeyboardInterrupt:
                 self.interrupted = True
-        self.best = best_of(self.tried)
-        for outcome in self.tried[self.best].outcomes:
+        self.best = best_of(self.candidates)
+        for outcome in self.candidates[self.best].outcomes:
             refuse_divergence(self.chosen, outcome)
-        self.estimator._record(results_of(self.tried), self.best)
+        self.estimator._record(results_of(self.candidates), self.best)
 
     def _refuse_epochs_that_differ(self, schedule: Schedule) -> None:
         """Refuse to score splits whose models may be of different epochs: the refit has one number of epochs."""
@@ -109,19 +111,19 @@ class OneFit:
                 "max_epochs."
             )
 
-    def _scored(self, tried: Tried) -> Tried:
+    def _scored(self, candidate: Candidate) -> Candidate:
         """Return a candidate with the scores of the estimator's scorer, if it was finished."""
-        if not tried.is_finished:
-            return tried
+        if not candidate.is_finished:
+            return candidate
         # A view of the estimator with the letters of the candidate; the sets are scaled already.
         view = copy(self.estimator)
         view._set_scaling(None)
         scores = []
-        for source, outcome in zip(self.sources, tried.outcomes, strict=True):
-            view._take(tried.settings, outcome)
+        for source, outcome in zip(self.sources, candidate.outcomes, strict=True):
+            view._take(candidate.settings, outcome)
             held_out = source.held_out
             scores.append(self.offer.scoring(view, self.sets.bags[held_out], view.classes_[self.sets.y[held_out]]))
-        return replace(tried, scores=np.array(scores, dtype=float))
+        return replace(candidate, scores=np.array(scores, dtype=float))
 
     def refits(self) -> dict[Any, Trainee]:
         """Return the models to train with the chosen settings, each for the chosen number of epochs.
@@ -138,7 +140,7 @@ class OneFit:
             sources |= {fold: self._all_but(held_out) for fold, held_out in enumerate(self._folds())}
         seeds = [self.seed, *draws.further_seeds(self.seed, n_fits - 1)]
         models = [self.chosen.model(self._start(self.chosen, seed), seed) for seed in seeds] if sources else []
-        n_epochs = self.tried[self.best].n_epochs_to_refit(self.offer.lengths[-1])
+        n_epochs = self.candidates[self.best].n_epochs_to_refit(self.offer.lengths[-1])
         return {
             (fold, k): Trainee(model, source, n_epochs)
             for fold, source in sources.items()
@@ -165,7 +167,7 @@ class OneFit:
                 "smaller learning rates."
             )
         if not sound or interrupted:
-            sound = [self.tried[self.best].outcomes[0]]
+            sound = [self.candidates[self.best].outcomes[0]]
         estimator = self.estimator
         estimator.seed_ = self.seed
         params = joined([outcome.params for outcome in sound])
@@ -192,7 +194,7 @@ class OneFit:
         if not self.offer.refit:
             (source,) = self.sources
             is_held_out = len(source.training) < len(self.sets.y)
-            return [([self.tried[self.best].outcomes[0].params], source.held_out)] if is_held_out else []
+            return [([self.candidates[self.best].outcomes[0].params], source.held_out)] if is_held_out else []
         sound: dict[int | None, list[Params]] = {}
         for (fold, _), outcome in refitted.items():
             if outcome.diverged_in is None:

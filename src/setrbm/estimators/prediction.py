@@ -18,10 +18,11 @@ from setrbm.bags import Bags
 from setrbm.energy import Params
 from setrbm.engines import get_engine
 from setrbm.engines.protocol import Spec
-from setrbm.estimators.inputs import as_bags, as_codes
+from setrbm.estimators.inputs import as_bags
+from setrbm.estimators.labels import as_codes, refuse_what_is_no_labels
 from setrbm.estimators.settings import Settings, as_threads
 from setrbm.explain import Explanation, explain
-from setrbm.scaling import RangeCheck, Scaling
+from setrbm.scaling import RangeCheck, Scaling, checked_range
 from setrbm.shards import Shards
 from setrbm.training import HISTORY, Outcome
 
@@ -157,6 +158,7 @@ class BaseSetClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         if isinstance(X, Shards) and y is None:
             y = np.concatenate([labels for _, _, labels in X])
+        refuse_what_is_no_labels(y)
         return float(super().score(X, y, sample_weight))
 
     def check_range(self, X: Any) -> RangeCheck:
@@ -173,9 +175,7 @@ class BaseSetClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             value), ``n_larger_sets``, ``largest_set`` (of fit) and ``by_feature``, the values outside per feature.
         """
         check_is_fitted(self, "W_")
-        if (scaling := self._scaling()) is None:
-            raise ValueError("check_range needs scale='auto', which keeps the range of each feature. Got scale=None.")
-        return scaling.check(self._bags(X, reset=False), self.largest_set_)
+        return checked_range(self._scaling(), self._bags(X, reset=False), self.largest_set_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -6,17 +6,20 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from typing import Any, Protocol
 
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from setrbm import persistence
-from setrbm.estimators import svc_files
+from setrbm.estimators import svc_files, word_files
 from setrbm.estimators.class_rbm import ClassRBM
 from setrbm.estimators.class_set_rbm import ClassSetRBM, ClassSetRBMCV
 from setrbm.estimators.file_parts import describe_settings
 from setrbm.estimators.files import Saveable
 from setrbm.estimators.max_out import MaxOutClassifier, MaxOutClassifierCV
+from setrbm.estimators.page_words import PageWords
 from setrbm.estimators.set_svc import SetSVC, SetSVCCV
 from setrbm.estimators.transformer_files import TRANSFORMERS
 from setrbm.persistence import ModelFile
@@ -106,15 +109,68 @@ def _check_steps(steps: list[tuple[Any, Any]]) -> None:
             raise ValueError(f"Pipeline step {name!r} must be {what}. Got an object of class {type(step).__name__}.")
 
 
+@dataclass(frozen=True)
+class Frozen:
+    """scikit-learn's FrozenEstimator: a fitted estimator that fit does not change."""
+
+    cls: type = FrozenEstimator
+
+    def parts_of(self, estimator: FrozenEstimator) -> list[tuple[str, Any]]:
+        """Return the estimator within."""
+        return [("estimator of FrozenEstimator", estimator.estimator)]
+
+    def describe(self, estimator: FrozenEstimator) -> ModelFile:
+        """Return the contents of the file, without the estimator."""
+        return ModelFile("FrozenEstimator", {}, {})
+
+    def restore(self, model: ModelFile, parts: Sequence[Any]) -> FrozenEstimator:
+        """Return the frozen estimator."""
+        (estimator,) = parts
+        return FrozenEstimator(estimator)
+
+
+@dataclass(frozen=True)
+class Later:
+    """A kind from a room below this one. Its module, which has it as ``KIND``, is imported when first needed."""
+
+    module: str
+
+    @property
+    def kind(self) -> Kind:
+        """The kind itself."""
+        kind: Kind = import_module(self.module).KIND
+        return kind
+
+    @property
+    def cls(self) -> type:
+        """The class of the estimators."""
+        return self.kind.cls
+
+    def parts_of(self, estimator: Any) -> list[tuple[str, Any]]:
+        """Return the estimators within a fitted estimator, and what to call them in messages."""
+        return self.kind.parts_of(estimator)
+
+    def describe(self, estimator: Any) -> ModelFile:
+        """Return the contents of the file, without the parts."""
+        return self.kind.describe(estimator)
+
+    def restore(self, model: ModelFile, parts: Sequence[Any]) -> Any:
+        """Return the fitted estimator."""
+        return self.kind.restore(model, parts)
+
+
 # The one place that lists what can be saved. A class whose state is a few arrays is one more row of TRANSFORMERS.
 _RBMS: tuple[type[Saveable], ...] = (ClassRBM, ClassSetRBM, ClassSetRBMCV, MaxOutClassifier, MaxOutClassifierCV)
 _KINDS: tuple[Kind, ...] = (
     *(Leaf(cls, cls._to_file, cls._from_file) for cls in _RBMS),
     *(Leaf(cls, svc_files.describe, partial(svc_files.restore, cls)) for cls in (SetSVC, SetSVCCV)),
+    Leaf(PageWords, word_files.describe, word_files.restore),
     *TRANSFORMERS,
     Steps(),
+    Frozen(),
 )
 KINDS: dict[str, Kind] = {kind.cls.__name__: kind for kind in _KINDS}
+KINDS["RejectOption"] = Later("setrbm.selective.files")
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
@@ -124,7 +180,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     ----------
     estimator : estimator
         A fitted estimator of this package, one of scikit-learn's StandardScaler, MinMaxScaler, TfidfTransformer,
-        QuantileTransformer and TruncatedSVD, or a Pipeline of these. Anything else is refused.
+        QuantileTransformer and TruncatedSVD, or a Pipeline or FrozenEstimator of these. Anything else is refused.
     path : str or path-like
         An existing file is replaced.
 

@@ -21,11 +21,12 @@ from setrbm._types import Array, Floats, Integers
 from setrbm.bags import Bags
 from setrbm.estimators.cv_results import cv_results
 from setrbm.estimators.file_parts import CanSave
-from setrbm.estimators.inputs import as_bags, as_codes, unchanged_on_error
+from setrbm.estimators.inputs import as_bags, unchanged_on_error
+from setrbm.estimators.labels import as_codes
 from setrbm.estimators.machine import Calibration, Machine, as_columns
 from setrbm.estimators.settings import as_threads, positive
 from setrbm.kernels import SetKernel, Side
-from setrbm.scaling import Scaling
+from setrbm.scaling import RangeCheck, Scaling, checked_range
 
 # With an indefinite kernel the solver may not converge; with any other it needs far fewer iterations.
 MAX_ITER = 10_000_000
@@ -179,6 +180,20 @@ class BaseSetSVC(CanSave, ClassifierMixin, BaseEstimator):
     def predict_log_proba(self, X: Any) -> Array:
         """Return log p(y | X), of shape (n_sets, n_classes)."""
         return np.asarray(np.log(self.predict_proba(X)))
+
+    def check_range(self, X: Any) -> RangeCheck:
+        """Count what lies outside the range that was seen in fit, which predictions clip: values, and sizes of sets.
+
+        Parameters
+        ----------
+        X : sets, as for ``fit``
+
+        Returns
+        -------
+        RangeCheck
+        """
+        check_is_fitted(self, "machine_")
+        return checked_range(self.scaling_, as_bags(self, X, reset=False), getattr(self, "largest_set_", 0))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

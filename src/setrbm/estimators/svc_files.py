@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from setrbm import kernels
 from setrbm._types import Array
 from setrbm.bags import Bags
-from setrbm.estimators.cv_results import cv_results
+from setrbm.estimators.cv_results import cv_results, of_splits
 from setrbm.estimators.file_parts import (
     describe_features,
     describe_settings,
@@ -50,11 +50,10 @@ def describe(estimator: BaseSetSVC) -> ModelFile:
 def _chosen(estimator: SetSVCCV) -> dict[str, Any]:
     """Return what a file keeps of ``cv_results_``: everything that cannot be computed from the rest."""
     results = estimator.cv_results_
-    n_splits = sum(name.startswith("split") for name in results)
     return {
         "best_index": estimator.best_index_,
         "params": results["params"],
-        "scores": [results[f"split{k}_test_score"].tolist() for k in range(n_splits)],
+        "scores": [split.tolist() for split in of_splits(results)],
         "means": results["mean_test_score"].tolist(),
     }
 

@@ -1,4 +1,4 @@
-"""Fitting estimators that choose their settings side by side: all candidates of all of them at once."""
+"""Many fits of estimators that choose, side by side: all candidates of all of them are trained at once."""
 
 from __future__ import annotations
 
@@ -98,16 +98,16 @@ def _train_candidates(fits: list[OneFit], monitor: Monitor | None) -> tuple[list
     groups: dict[Any, dict[Any, Trainee]] = {}
     for f, fit in enumerate(fits):
         schedule = fit.offer.schedule(len(fit.sources[0].held_out))
-        for i, candidate in enumerate(fit.offer.candidates):
-            group = groups.setdefault((schedule, *fit.kind(candidate)), {})
+        for i, settings in enumerate(fit.offer.candidates):
+            group = groups.setdefault((schedule, *fit.kind(settings)), {})
             for s, source in enumerate(fit.sources):
-                group[f, i, s] = Trainee(fit.candidate(candidate), source, group=f, candidate=i)
+                group[f, i, s] = Trainee(fit.model(settings), source, group=f, candidate=i)
     done, interrupted = _train_groups(fits, [(key[0], key[1], group) for key, group in groups.items()], monitor)
     if interrupted and not done:
         raise KeyboardInterrupt
     outcomes = []
     for f, fit in enumerate(fits):
-        never = nothing_learned(fit.candidate(fit.offer.candidates[0]).params)
+        never = nothing_learned(fit.model(fit.offer.candidates[0]).params)
         n_candidates, n_splits = len(fit.offer.candidates), len(fit.sources)
         outcomes.append([[done.get((f, i, s), never) for s in range(n_splits)] for i in range(n_candidates)])
     return outcomes, interrupted
