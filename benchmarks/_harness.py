@@ -12,15 +12,16 @@ from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import _zipf_sets
 import numpy as np
 import numpy.typing as npt
 from _bars import BARS, RATIO
 from _machine import Watch, commit, cores, machine, versions
 from _picture import draw_rows
+from _zipf_sets import make_zipf_sets
 from scipy import sparse
 
 from setrbm import Bags
-from setrbm.datasets import mail_like, make_mail_like
 from setrbm.energy import Params
 from setrbm.training import initial_params
 
@@ -41,11 +42,11 @@ Contender = Callable[[], float]
 def mail_sets(n_sets: int) -> tuple[Bags, npt.NDArray[np.int64]]:
     """Return mail-like sets with seed 0; large ones are kept on disk until their generator changes."""
     if n_sets < WORTH_KEEPING:
-        return make_mail_like(n_sets, random_state=0)
-    source = hashlib.sha256(Path(mail_like.__file__).read_bytes()).hexdigest()[:12]
+        return make_zipf_sets(n_sets, random_state=0)
+    source = hashlib.sha256(Path(_zipf_sets.__file__).read_bytes()).hexdigest()[:12]
     path = FOLDER / ".cache" / f"mail_like_{n_sets}_{source}.npz"
     if not path.exists():
-        write_sets(path, *make_mail_like(n_sets, random_state=0))
+        write_sets(path, *make_zipf_sets(n_sets, random_state=0))
     return read_sets(path)
 
 

@@ -24,9 +24,9 @@ import numpy as np
 from _bars import SECONDS
 from _harness import Benchmark, interleave, require_agreement, wall
 from _machine import cores
+from _zipf_sets import make_zipf_sets
 
 from setrbm import Bags, draws
-from setrbm.datasets import make_mail_like
 from setrbm.datasets.benchmarks import load_benchmark
 from setrbm.engines import get_engine
 from setrbm.engines.protocol import LabeledSets, Model, Spec
@@ -150,7 +150,7 @@ def fewer_models(bench: Benchmark) -> None:
 
 def mail_like(n_sets: int) -> LabeledSets:
     whole, n_vectors, n_classes = LARGE
-    bags, y = make_mail_like(n_sets, round(n_vectors * n_sets / whole), n_classes, random_state=0)
+    bags, y = make_zipf_sets(n_sets, round(n_vectors * n_sets / whole), n_classes, random_state=0)
     return LabeledSets(bags, np.unique(y, return_inverse=True)[1], np.ones(len(y)))
 
 

@@ -16,10 +16,10 @@ import numpy as np
 from _bars import SECONDS
 from _harness import FOLDER, Benchmark, epoch_seconds, interleave, require_agreement
 from _machine import cores
+from _zipf_sets import make_zipf_sets
 from scipy import sparse
 
 from setrbm import Bags, ClassSetRBM
-from setrbm.datasets import make_mail_like
 from setrbm.shards import Shards, read_shard, write_shard
 
 N_SHARDS, QUICK_SHARDS = 100, 3
@@ -31,7 +31,7 @@ TOLERANCE = 0.05
 
 
 def make_shard(path: Path, n_sets: int, seed: int) -> None:
-    write_shard(path, *make_mail_like(n_sets, random_state=seed))
+    write_shard(path, *make_zipf_sets(n_sets, random_state=seed))
 
 
 def make_shards(n_shards: int, n_sets: int) -> list[Path]:

@@ -147,6 +147,33 @@ def about_gpu(rows: RowsByName) -> str:
     )
 
 
+def how_long(results: dict[str, list[Row]]) -> list[str]:
+    """Return the answer to the first question of a new user, from the rows that were measured."""
+    rows = {row.what: row for benchmark in results.values() for row in benchmark}
+    try:
+        dense, sparse = rows["fit of 1,000 dense sets like Musk1"], rows["fit of 1,000 sparse sets like mail"]
+        longest = rows["fit of 1,000 dense sets like Musk1, no early stopping"]
+        growth = rows["epoch over 14,590 sets ÷ epoch over 1,459 sets"]
+        first = rows["first fit in a new environment, discriminative"]
+    except KeyError:
+        return []
+    title, _ = described("fit")
+    busy = f", while other processes kept {dense.others:.1f} cores busy" if dense.others >= 0.1 else ""
+    return [
+        "## How long will it take for my 1,000 sets?",
+        "",
+        f"Seconds, on {dense.threads} CPU cores. The whole `ClassSetRBMCV().fit`, with the choice of settings and five "
+        f"refits, took about {dense.value:.2g} seconds for 1,000 made-up dense sets of the shape of Musk1 "
+        f"({dense.sizes}), where training stopped early, and about {longest.value:.2g} seconds without early stopping. "
+        f"For 1,000 sparse sets of the shape of the paper's mail ({sparse.sizes}) it took about {sparse.value:.2g} "
+        f"seconds. These are medians of {dense.rounds} runs{busy}: [{title}](#{anchor(title)}).",
+        "",
+        f"For more sets: an epoch over ten times the sets takes {growth.value:.2g} times as long. The first fit in a "
+        f"new environment also compiles the kernels: about {first.value:.2g} seconds in all.",
+        "",
+    ]
+
+
 def page(results: dict[str, list[Row]], folder: Path, target: Path) -> str:
     """Return the whole page as Markdown."""
 
@@ -156,7 +183,7 @@ def page(results: dict[str, list[Row]], folder: Path, target: Path) -> str:
 
     with_bars = rows_with_bars(results)
     usual = ran_on(next(iter(results.values()))[0])
-    lines = ["# Performance", *takeaways(results), ""]
+    lines = ["# Performance", *takeaways(results), "", *how_long(results)]
     if throughput := link(THROUGHPUT):
         lines += [f"![Training throughput of setrbm and of alternatives]({throughput})", ""]
     met = sum(bool(row.met) for row in with_bars)
