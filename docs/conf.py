@@ -43,8 +43,8 @@ copybutton_prompt_is_regexp = True
 
 # The order of the guide. A page that is not named here comes last.
 GUIDE = (
-    "data", "variants", "scaling", "text", "choosing", "explaining", "confidence", "scikit-learn", "saving", "practice",
-    "generative", "baselines", "command-line", "reproducing", "limits",
+    "data", "variants", "scaling", "text", "choosing", "explaining", "confidence", "rejecting", "scikit-learn",
+    "saving", "practice", "generative", "baselines", "command-line", "reproducing", "limits",
 )  # fmt: skip
 
 
@@ -131,6 +131,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"setrbm {version}"
 html_static_path = ["_static"]
 html_css_files = ["setrbm.css"]
+html_js_files = ["pictures.js"]
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {
@@ -150,7 +151,16 @@ html_theme_options = {
 # Pages without further pages below them have no sidebar.
 html_sidebars = {
     page: []
-    for page in ("index", "getting_started", "model", "reproduction", "performance", "changelog", "contributing")
+    for page in (
+        "index",
+        "getting_started",
+        "model",
+        "reproduction",
+        "table2",
+        "performance",
+        "changelog",
+        "contributing",
+    )
 }
 
 

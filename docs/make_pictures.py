@@ -1,11 +1,12 @@
 """Draw the pictures of the documentation: ``python docs/make_pictures.py [name ...]``, into ``docs/images/``.
 
-Names: model, explain, pools, variants, choosing; without any, all of them, in about five minutes. The figures quoted in
-the text are those that this prints.
+Names: model, explain, pools, variants, choosing, reject_guarantee; without any, all of them, in about five minutes. The
+figures quoted in the text are those that this prints.
 """
 
 from __future__ import annotations
 
+import csv
 import sys
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from setrbm.datasets import load_musk1, make_digit_sets
 from setrbm.pooling import set_pool
 
 IMAGES = Path(__file__).parent / "images"
+RESULTS = Path(__file__).parents[1] / "results"
 
 # The palette of Okabe and Ito, which color-blind readers can tell apart.
 BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (
@@ -287,12 +289,42 @@ def draw_choosing():
     save(figure, "choosing")
 
 
+def draw_reject_guarantee():
+    """Draw how often the reject option broke its promise, and how much it accepted, from the recorded results."""
+    with open(RESULTS / "reject_guarantee.csv", newline="", encoding="utf-8") as file:
+        rows = [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
+    figure = new_figure(8.0, 3.3)
+    broken, coverage = figure.subplots(1, 2)
+    for precision, color, marker in ((0.9, SKY, "o"), (0.95, BLUE, "s"), (0.98, RED, "D")):
+        own = [row for row in rows if row["precision"] == precision]
+        n = [row["held_out"] for row in own]
+        style = {"color": color, "marker": marker, "ms": 6, "lw": 2, "clip_on": False}
+        broken.plot(n, [100 * row["broken"] for row in own], label=f"precision {precision:.2f}", **style)
+        coverage.plot(n, [100 * row["mean_coverage"] for row in own], **style)
+        coverage.axhline(100 * own[0]["hindsight_coverage"], color=color, lw=1, ls="--")
+        for row in own:
+            print(f"{precision:.2f} {row['held_out']:6.0f}  broken {row['broken']:.3f}  refused {row['refused']:.3f}  "
+                  f"coverage {row['mean_coverage']:.3f} of {row['hindsight_coverage']:.3f}")  # fmt: skip
+    broken.axhline(5, color=GREY, lw=1, ls=":")
+    broken.text(500, 5.15, "allowed", color=GREY, fontsize=9)
+    broken.set(ylabel="promises broken (%)", ylim=(0, 7))
+    broken.legend(loc="upper right")
+    coverage.set(ylabel="sets accepted (%)", ylim=(0, 105))
+    coverage.text(20_000, 19, "dashed: best in hindsight", color=GREY, fontsize=9, ha="right")
+    for axes in (broken, coverage):
+        axes.set(xscale="log", xlabel="held-out sets", xticks=n, xticklabels=[f"{int(k):,}" for k in n])
+        axes.minorticks_off()
+        axes.tick_params(axis="x", labelsize=8)
+    save(figure, "reject_guarantee")
+
+
 PICTURES = {
     "model": draw_model,
     "explain": draw_explanation,
     "pools": draw_pools,
     "variants": draw_variants,
     "choosing": draw_choosing,
+    "reject_guarantee": draw_reject_guarantee,
 }
 
 if __name__ == "__main__":

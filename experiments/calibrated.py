@@ -22,7 +22,7 @@ import numpy as np
 
 from setrbm import Bags, ClassSetRBMCV
 from setrbm.datasets import load_benchmark
-from setrbm.estimators.side_by_side import fit_side_by_side
+from setrbm.estimators.many_fits import fit_side_by_side
 from setrbm.evaluation.splits import repeated_folds, system_seed
 from setrbm.reproduction.paper import FOLDS, REPEATS
 

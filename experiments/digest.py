@@ -24,10 +24,13 @@ from typing import Any
 import numpy as np
 
 from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV
-from setrbm.datasets import load_musk1, make_mail_like
+from setrbm.datasets import load_musk1
 from setrbm.engines import get_engine
 from setrbm.estimators import MaxOutClassifier, MaxOutClassifierCV
 from setrbm.shards import write_shards
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+from _zipf_sets import make_zipf_sets
 
 # Triton's kernels are interpreted: they are not compiled without a GPU.
 os.environ["TRITON_INTERPRET"] = "1"
@@ -50,7 +53,7 @@ def problems() -> dict[str, tuple[Bags, Any]]:
     """Return small dense and sparse problems, in random order."""
     musk, y = load_musk1()
     order = np.random.default_rng(0).permutation(len(musk))
-    mail, labels = make_mail_like(150, n_classes=3, n_features=300, words_per_vector=20.0, random_state=0)
+    mail, labels = make_zipf_sets(150, n_classes=3, n_features=300, words_per_vector=20.0, random_state=0)
     return {"musk": (musk[order], y[order]), "mail": (mail, labels)}
 
 
