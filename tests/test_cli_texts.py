@@ -160,7 +160,9 @@ def test_an_explanation_as_json_holds_the_same(mail):
     assert len(about["words"]) == 2
     assert about["words"][0]["contribution"] >= about["words"][1]["contribution"] > 0.0
     # A "word" may be a pair of words, which must then stand side by side in the text.
-    assert all(f" {word['word']} " in f" {TOPICS['end'].lower().replace(',', '').rstrip('.')} " for word in about["words"])
+    assert all(
+        f" {word['word']} " in f" {TOPICS['end'].lower().replace(',', '').rstrip('.')} " for word in about["words"]
+    )
     assert about["snippet"] == TOPICS["end"]
 
 

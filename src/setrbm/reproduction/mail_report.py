@@ -169,7 +169,9 @@ def _times(table: Table2) -> list[str]:
         "## Times",
         "",
         "To train on one split, all choices included, and to predict its test part: the median of the splits, each on "
-        "one core. The times of support vector machines are those of their samples, and of half of them.",
+        "one core. The times of support vector machines are those of their samples, and of half of them. The rows were "
+        "run on different machines, some beside other work (see the runs below), so compare orders of magnitude; "
+        "`benchmarks/bench_mail.py` measures a fit alone.",
         "",
         *markdown_table([TITLES[name] for name in table.datasets], rows),
     ]
