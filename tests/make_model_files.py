@@ -103,7 +103,7 @@ def transformers():
         "TfidfTransformer": TfidfTransformer(sublinear_tf=True),
         "QuantileTransformer": QuantileTransformer(n_quantiles=4, output_distribution="normal"),
         "TruncatedSVD": TruncatedSVD(2, random_state=0),
-        "PageWords": PageWords(max_words=6),
+        "PageWords": PageWords(max_words=6, pairs=True),
         "Pipeline": make_pipeline(PerVector(scaled), "passthrough", make_pipeline(SetSVC(scale=None))),
         "Pipeline-pooled": make_pipeline(InputPooling(), StandardScaler(), ClassRBM(2, **ONE)),
         "Pipeline-text": make_pipeline(PageWords(weights="binary"), ClassSetRBM(2, scale=None, **ONE)),

@@ -73,7 +73,7 @@ def test_a_folder_with_both_tables_gets_both_pages(tmp_path):
         (("--seed", 7), "table2 takes neither --folds nor --repeats nor --seed"),
         (("--engine", "gpu"), "table2 must run on the CPU: its sets are sparse. Got --engine gpu. Leave it out."),
         (("-d", "musk1"), "The data set of table2 must be one of DsUs, DsDe, threads, debian. Got 'musk1'."),
-        (("-m", "SVM-maxx"), "The nearest: SVM-max"),
+        (("-m", "SVM-maxx"), "The nearest: 'SVM-max'"),
     ],
 )
 def test_what_table2_does_not_take_is_refused_before_any_work(arguments, message, tmp_path):

@@ -67,7 +67,7 @@ def test_the_summary_of_a_fit_counts_pages_and_words(mail, tmp_path):
     assert "chosen     40 epochs\n" in shown
     words = len(load(tmp_path / "m")[0].words_)
     n_pages = read_pages(mail / "mail.jsonl").n_pages
-    assert f"sets       20, with {n_pages} pages of {words} words\n" in shown
+    assert f"sets       20, with {n_pages} pages; {words} words\n" in shown
     found = answer("fit", mail / "mail.jsonl", tmp_path / "other", *QUICK)
     assert (found["sets"], found["pages"], found["features"]) == (20, n_pages, words)
 
@@ -171,7 +171,7 @@ def test_a_document_without_known_words_is_explained_too(mail, tmp_path):
     shown = run("explain", mail / "m.safetensors", new).stdout
     assert "Set 1: class " in shown
     assert "no page decided alone" in shown
-    assert "Words of page 1: none contributes\n(no text)\n" in shown
+    assert "No known word: the class is a guess, whatever its probability." in shown
 
 
 @pytest.mark.parametrize("label", ["bill", "end"])

@@ -71,3 +71,19 @@ def test_curves_are_read_as_they_were_written_and_refused_if_damaged(tmp_path):
         results.read_rows(path, Curve)
     with pytest.raises(ValueError, match=r"must be a results file with the columns format, dataset, .*, seconds. Got"):
         results.read(path)
+
+
+class ThreeClasses(ClassifierMixin, BaseEstimator):
+    """Probabilities of three classes as given; the order by probability differs from that by margin."""
+
+    classes_ = np.array([0, 1, 2])
+
+    def predict_proba(self, X):
+        return np.asarray(X)
+
+
+def test_predictions_are_ranked_by_probability_where_there_is_one():
+    # The second is less probable than the first, but further ahead of the next class.
+    P = [[0.52, 0.47, 0.01], [0.5, 0.25, 0.25]]
+    assert measure(KEY, ThreeClasses(), P, np.array([0, 1])).area == pytest.approx(0.5)
+    assert measure(KEY, ThreeClasses(), P, np.array([1, 0])).area == pytest.approx(0.25)

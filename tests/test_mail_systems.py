@@ -12,7 +12,7 @@ from setrbm.evaluation.splits import Split
 from setrbm.evaluation.trials import Trial, fit_and_judge, settings_digest
 from setrbm.reproduction.mail_data import Mail, words_as_texts
 from setrbm.reproduction.mail_estimators import BinaryWords, SampledSetSVC, WholeTexts, drawn
-from setrbm.reproduction.mail_systems import MAIL_ROWS, OURS, USUAL
+from setrbm.reproduction.mail_systems import FIRST, MAIL_ROWS, OURS, USUAL
 from setrbm.reproduction.paper import MAIL_SYSTEMS
 
 N = 120
@@ -34,8 +34,22 @@ def letters(mail):
 def test_every_row_of_the_paper_has_a_system_and_rows_on_texts_are_added():
     assert tuple(MAIL_ROWS)[: len(MAIL_SYSTEMS)] == MAIL_SYSTEMS
     assert list(MAIL_ROWS)[len(MAIL_SYSTEMS) :] == [
-        USUAL, "tf-idf with pairs, linear SVM", "tf-idf, logistic regression", "PageWords, linear SVM", OURS,
+        USUAL, "tf-idf with pairs, linear SVM", "tf-idf, logistic regression", "PageWords, linear SVM",
+        "PageWords with pairs, linear SVM", OURS, FIRST,
     ]  # fmt: skip
+
+
+def test_rows_are_what_their_names_say():
+    def steps(name):
+        return [step for _, step in MAIL_ROWS[name].make(0, False, "cpu", 1).steps]
+
+    assert steps(USUAL)[1].ngram_range == (1, 1)
+    assert steps("tf-idf with pairs, linear SVM")[1].ngram_range == (1, 2)
+    assert list(steps("ClassRBM-poolIn")[1].statistics) == ["max"]
+    for name, pairs in (("PageWords, linear SVM", "auto"), ("PageWords with pairs, linear SVM", True)):
+        words, pooled, _ = steps(name)
+        assert (words.pairs, list(pooled.statistics)) == (pairs, ["mean"])
+    assert (steps(OURS)[0].pairs, steps(FIRST)[0].pairs) == ("auto", True)
 
 
 @pytest.mark.parametrize("name", MAIL_ROWS)

@@ -19,7 +19,7 @@ Y = ["invoice", "cancellation"] * 10
 @pytest.fixture(scope="module")
 def model():
     settings = {"scale": None, "learning_rate": 0.3, "max_epochs": 60, "random_state": 0}
-    return make_pipeline(PageWords(), ClassSetRBM(10, **settings)).fit(DOCUMENTS, Y)
+    return make_pipeline(PageWords(pairs=True), ClassSetRBM(10, **settings)).fit(DOCUMENTS, Y)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -149,7 +149,7 @@ def test_texts_go_into_pipelines_and_cross_validation(tmp_path):
         (record(label=["bill"]), "Labels must be text, numbers, or true or false. Got a list in the field 'label' of"),
         (
             record(label=7),
-            "Labels must be .*, the same in all lines. Got text in line 1 and a number in the field 'lab",
+            "Labels must be .*, of one kind in all lines. Got text in line 1 and a number in the field 'lab",
         ),
         (record(label=True), "Got text in line 1 and true or false in the field 'label' of line 2 of"),
         ('{"pages": ["x"], "label": NaN}', "Labels must be text, .* Got the number nan in the field 'label' of line 2"),
@@ -159,7 +159,7 @@ def test_texts_go_into_pipelines_and_cross_validation(tmp_path):
         (record(bag=None), "Every line must have a value in the field 'bag'. Got 'label', 'pages' in line 2"),
         (record(bag=1.5), "Ids must be text or integers. Got the number 1.5 in the field 'bag' of line 2"),
         (record(bag=True), "Ids must be text or integers. Got true or false in the field 'bag' of line 2"),
-        (record(bag=7), "Ids must be .*, the same in all lines. Got text in line 1 and a number in the field 'bag'"),
+        (record(bag=7), "Ids must be .*, of one kind in all lines. Got text in line 1 and a number in the field 'bag'"),
         (
             record(bag="first"),
             "Every document must have its own id. Got 'first' in lines 1 and 2 of '.*', field 'bag'.",

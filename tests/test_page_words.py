@@ -63,7 +63,7 @@ def test_words_are_lower_cased_sorted_and_in_at_least_two_documents():
 
 def test_pairs_of_consecutive_words_of_a_page_are_words_as_well():
     documents = [["Please cancel my contract", "my word"], ["CANCEL, my! contract my"], ["word please"]]
-    words = PageWords(weights="counts").fit(documents)
+    words = PageWords(weights="counts", pairs=True).fit(documents)
     assert words.words_.tolist() == ["cancel", "cancel my", "contract", "my", "my contract", "please", "word"]
     assert words.transform([["my contract my contract"]]).X.toarray().tolist() == [[0, 0, 2, 2, 2, 0, 0]]
 
@@ -246,10 +246,10 @@ def test_what_is_not_documents_of_texts_is_refused_with_its_place(documents, kin
 @pytest.mark.parametrize(
     ("documents", "message"),
     [
-        ([["", " "], ["? !", "a b c"]], r"At least one training page must have a word.* Got none on 4 page\(s\)."),
+        ([["", " "], ["? !", "a b c"]], r"At least one training page must have a word.* Got none on 4 pages."),
         (
             [["one two"], ["three"]],
-            r"must occur in 2 \(min_sets\) or more documents. Got 3 word\(s\) in 2 document\(s\), none of them in more "
+            r"must occur in 2 \(min_sets\) or more documents. Got 3 words in 2 documents, none of them in more "
             "than 1. Use a smaller min_sets",
         ),
     ],
@@ -264,7 +264,7 @@ def test_documents_without_a_vocabulary_are_refused(documents, message):
     [
         ({"max_words": 0}, "max_words must be an integer of 1 or more. Got 0"),
         ({"min_sets": 0.5}, "min_sets must be an integer of 1 or more. Got 0.5"),
-        ({"pairs": 2}, "pairs must be True or False. Got 2"),
+        ({"pairs": 2}, "pairs must be True, False or 'auto'. Got 2"),
         ({"weights": "bm25"}, "weights must be one of 'informative', 'tfidf', 'binary', 'counts'. Got 'bm25'"),
     ],
 )
@@ -327,3 +327,10 @@ def test_the_settings_of_words_can_be_searched():
     search = GridSearchCV(model, {"pagewords__weights": ["binary", "tfidf"]}, cv=2).fit(DOCUMENTS * 3, Y * 3)
     assert len(search.cv_results_["params"]) == 2
     assert clone(PageWords(max_words=5)).max_words == 5
+
+
+def test_settings_that_became_wrong_are_refused_in_transform():
+    words = PageWords(weights="tfidf").fit(DOCUMENTS)
+    words.weights = "bm25"
+    with pytest.raises(ValueError, match="weights must be one of"):
+        words.transform(DOCUMENTS)

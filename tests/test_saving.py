@@ -268,7 +268,7 @@ def test_a_loaded_reject_option_accepts_the_same(tmp_path, name, frozen, setting
 def test_a_refusal_is_saved_as_such(tmp_path):
     bags, y = some_sets(n_sets=60)
     frozen = FrozenEstimator(SetSVC(probability=True, random_state=0).fit(*some_sets(1)))
-    with pytest.warns(UserWarning, match="No threshold keeps a precision of 0.9"):
+    with pytest.warns(UserWarning, match="No tested threshold keeps a precision of 0.9"):
         model = RejectOption(frozen, precision=0.9).fit(bags, y[::-1])
     again = saved_and_loaded(model, tmp_path)
     assert str(again.promise_) == str(model.promise_)

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom, binomtest
+from scipy.stats import binom, binomtest, norm
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
@@ -23,7 +23,7 @@ from setrbm.selective import (
     selective_curve,
     sureness,
 )
-from setrbm.selective.promise import accepted_counts, fewest_sets
+from setrbm.selective.promise import accepted_counts, fewest_sets, is_shown
 
 
 class Known:
@@ -207,8 +207,9 @@ def test_the_share_left_to_people_lies_in_its_interval():
 
 def test_where_all_are_right_all_are_accepted():
     found = promise(np.linspace(0, 1, 100), np.ones(100, dtype=bool), 0.95, 0.95)
-    assert (found.threshold, found.n_accepted, found.share_left, found.share_high) == (-np.inf, 100, 0.0, 0.0)
-    assert found.precision_bound == pytest.approx(0.05 ** (1 / 100))
+    # But not what is below all of them.
+    assert (found.threshold, found.n_accepted, found.share_left) == (0.0, 99, pytest.approx(0.01))
+    assert found.precision_bound == pytest.approx(0.05 ** (1 / 99))
 
 
 def test_equal_scores_are_accepted_together_or_not_at_all():
@@ -218,8 +219,82 @@ def test_equal_scores_are_accepted_together_or_not_at_all():
     assert (found.threshold, found.n_accepted) == (0.6, 150)
     constant = promise(np.ones(300), right, 0.95, 0.95)
     assert (constant.threshold, constant.n_accepted) == (np.inf, 0)
-    # Constant probabilities that are right often enough need no threshold.
-    assert promise(np.ones(300), np.ones(300, dtype=bool), 0.95, 0.95).threshold == -np.inf
+    # Constant probabilities that are right often enough are accepted, and lower ones are not.
+    found = promise(np.ones(300), np.ones(300, dtype=bool), 0.95, 0.95)
+    assert (found.threshold, found.n_accepted) == (np.nextafter(1.0, 0.0), 300)
+    # With 97.5 % probability, at most this share lies below 300 values.
+    assert (found.share_left, found.share_low) == (0.0, 0.0)
+    assert (1 - found.share_high) ** 300 == pytest.approx(0.025)
+
+
+def test_the_test_is_exact_at_its_boundary():
+    # Of 100 sets at precision 0.9, 95 right ones have probability 0.0576 and 96 have 0.0237.
+    assert not is_shown(100, 95, 0.9, 0.95)
+    assert is_shown(100, 96, 0.9, 0.95)
+    assert is_shown(100, 95, 0.9, 1.0 - 1.000001 * binom.sf(94, 100, 0.9))
+
+
+@pytest.mark.parametrize(("n", "first"), [(300, 75), (1000, 236), (1500, 236), (3000, 375), (50_000, 6250)])
+def test_the_sequence_begins_at_four_times_the_fewest_between_an_eighth_and_a_quarter(n, first):
+    counts = accepted_counts(n, 0.95, 0.95)
+    assert (counts[0], counts[1] - counts[0], counts[-1]) == (first, np.ceil(n / 100), n)
+
+
+@pytest.mark.parametrize("n", [2000, 20_000])
+def test_where_only_a_few_percent_are_sure_more_sets_would_not_help(n):
+    # No sequence begins within the top 6 %, so no number of sets would show their precision.
+    right = np.arange(n) % 2 == 0
+    right[: int(0.06 * n)] = True
+    assert promise(-np.arange(n), right, 0.95, 0.95).more_sets is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_about_as_many_sets_as_advised_are_enough(seed):
+    rng = np.random.default_rng(seed)
+
+    def drawn(n):
+        scores = rng.random(n)
+        # The top quarter is right in 96.5 % of the cases, the rest less often.
+        return promise(scores, rng.random(n) < np.where(scores > 0.75, 0.965, 0.8), 0.95, 0.95)
+
+    refused = [found for found in (drawn(600) for _ in range(40)) if found.more_sets]
+    assert len(refused) >= 5
+    enough = [drawn(found.more_sets).n_accepted > 0 for found in refused]
+    few = [drawn(found.more_sets // 8).n_accepted > 0 for found in refused if found.more_sets > 800]
+    assert np.mean(enough) >= 0.5 > np.mean(few)
+
+
+def test_the_number_advised_follows_from_the_precision_seen():
+    right = np.ones(500, dtype=bool)
+    right[[10, 30, 50, 70]] = False
+    right[125:] = np.arange(375) % 2 == 0
+    found = promise(-np.arange(500), right, 0.95, 0.95)
+    # 63 to 125 sets may begin a sequence: 94 in the middle, 0.9585 of them right in the median.
+    ahead = np.median([right[:m].mean() for m in range(63, 126)]) - 0.95
+    n_accepted = (norm.ppf(0.95) + norm.ppf(0.8)) ** 2 * 0.95 * 0.05 / ahead**2
+    assert found.more_sets == np.ceil(n_accepted * 500 / 94) > 1.5 * 500
+
+
+def test_equal_scores_that_are_not_right_often_enough_get_no_false_hope():
+    hopeful = 0
+    for seed in range(100):
+        right = np.random.default_rng(seed).random(600) < 0.9
+        hopeful += promise(np.ones(600), right, 0.95, 0.95).more_sets is not None
+    assert hopeful == 0
+
+
+def test_infinite_scores_are_refused():
+    with pytest.raises(ValueError, match=r"Scores must be finite\. Got 2 infinite of 3, the first at index 0"):
+        promise([np.inf, 0.0, -np.inf], [True] * 3, 0.95, 0.95)
+
+
+def test_settings_changed_after_fit_do_not_change_what_is_accepted(digits):
+    X, y = digits
+    model = RejectOption(LOGISTIC, precision=0.9, sureness="margin", random_state=0).fit(X, y)
+    before = model.accepts(X)
+    model.set_params(sureness="probability", precision=0.5)
+    assert model.sureness_ == "margin"
+    np.testing.assert_array_equal(model.accepts(X), before)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -242,12 +317,13 @@ def test_a_few_equal_scores_at_the_top_do_not_end_the_sequence():
 
 
 def test_too_few_sets_promise_nothing_and_say_how_many_it_takes():
-    # 59 sets could show the precision, if all of them were right.
-    for n in (0, 1, 58):
+    # 60 sets could show the precision, if all of them were right: 59 above the threshold and the one that sets it.
+    for n in (0, 1, 59):
         found = promise(np.arange(n) / 60, np.ones(n, dtype=bool), 0.95, 0.95)
         assert (found.threshold, found.n_held_out, found.n_accepted, found.share_left) == (np.inf, n, 0, 1.0)
-        assert found.more_sets == max(59, np.ceil(1.5 * n))
-    assert promise(np.zeros(1), np.zeros(1, dtype=bool), 0.95, 0.95).more_sets == 59
+        assert found.more_sets == max(60, np.ceil(1.5 * n))
+    assert promise(np.arange(60) / 60, np.ones(60, dtype=bool), 0.95, 0.95).n_accepted == 59
+    assert promise(np.zeros(1), np.zeros(1, dtype=bool), 0.95, 0.95).more_sets == 60
     assert promise(np.zeros(20), np.zeros(20, dtype=bool), 0.95, 0.95).more_sets is None
 
 
@@ -257,8 +333,8 @@ def test_too_few_sets_promise_nothing_and_say_how_many_it_takes():
         ([0.5, np.nan, np.nan], [True] * 3, 0.9, ValueError, "Got NaN for 2 of 3 sets, the first at index 1"),
         ([0.5, 0.6], ["a", "b"], 0.9, TypeError, "right must hold booleans: predicted == y. Got <U1"),
         ([0.5, 0.6], [True], 0.9, ValueError, "inconsistent numbers of samples"),
-        ([0.5], [True], 1.0, ValueError, "precision must lie between 0 and 1. Got 1.0"),
-        ([0.5], [True], np.nan, ValueError, "precision must lie between 0 and 1. Got nan"),
+        ([0.5], [True], 1.0, ValueError, "precision must be a number greater than 0 and less than 1. Got 1.0"),
+        ([0.5], [True], np.nan, ValueError, "precision must be a number greater than 0 and less than 1. Got nan"),
     ],
 )
 def test_a_promise_needs_scores_and_truths(scores, right, precision, error, message):
@@ -326,7 +402,7 @@ def test_the_held_out_sets_are_not_learned_from(digits):
 def test_every_class_can_have_its_own_promise(digits):
     X, y = digits
     frozen = FrozenEstimator(LOGISTIC.fit(X[:400], y[:400]))
-    with pytest.warns(UserWarning, match=r"for \d+ of 10 classes, the first digit \d: sets predicted as such are left"):
+    with pytest.warns(UserWarning, match=r"for 'digit \d'.* \(\d+ of 10 classes\): sets predicted as such are left"):
         model = RejectOption(frozen, precision=0.9, per_class=True).fit(X[400:1400], y[400:1400])
     predicted, scores = sureness(frozen, X[1400:])
     thresholds = np.array([model.promise_[label].threshold for label in predicted])
@@ -356,7 +432,7 @@ def test_a_class_that_is_never_predicted_is_left_to_people():
     P = np.column_stack([rng.dirichlet(np.ones(2), 300), np.zeros(300)])
     y = Known.classes_[P.argmax(axis=1)]
     y[0] = "c"
-    never = r"for 1 of 3 classes, the first c: .* About 100 held-out sets predicted as such would be enough \(now 0\)"
+    never = r"for 'c' \(1 of 3 classes\): .* About 100 held-out sets predicted as 'c' would be enough \(now 0\)"
     with pytest.warns(UserWarning, match=never):
         model = RejectOption(FrozenEstimator(Known()), precision=0.9, per_class=True).fit(P, y)
     assert (model.promise_["c"].n_held_out, model.promise_["c"].threshold) == (0, np.inf)
@@ -375,7 +451,7 @@ def test_labels_that_the_classifier_has_not_learned_count_as_wrong():
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (["a", "b"], "Every class .* must occur among .* Got no set of 1 of 3 classes, the first 'c'. Hold out more"),
+        (["a", "b"], "Every class .* must occur among .* Got none of 'c' \\(1 of 3 classes\\). Add labeled sets"),
         (
             [7, 8],
             "Labels must be classes that the classifier has learned: 'a', 'b', 'c'. Got none of these, the first label "
@@ -400,7 +476,7 @@ def test_every_held_out_set_needs_a_label(n_labels):
 def test_a_set_without_a_score_is_left_to_people():
     P = np.eye(3)[np.arange(300) % 3]
     model = RejectOption(FrozenEstimator(Known()), precision=0.9).fit(P, Known.classes_[np.arange(300) % 3])
-    assert model.promise_.threshold == -np.inf
+    assert model.promise_.threshold == np.nextafter(1.0, 0.0)
     assert model.accepts([[1.0, 0.0, 0.0], [np.nan, np.nan, np.nan]]).tolist() == [True, False]
     with pytest.raises(ValueError, match="Scores must be numbers. Got NaN for 1 of 300 sets, the first at index 0"):
         model.fit(np.vstack([np.full(3, np.nan), P[1:]]), Known.classes_[np.arange(300) % 3])
@@ -408,7 +484,7 @@ def test_a_set_without_a_score_is_left_to_people():
 
 @pytest.mark.parametrize(
     ("per_class", "message"),
-    [(False, "needs at least 59 held-out sets, even"), (True, "at least 104 held-out sets predicted as a class, even")],
+    [(False, "needs at least 60 held-out sets, even"), (True, "at least 105 held-out sets predicted as a class, even")],
 )
 def test_too_few_held_out_sets_are_refused_before_a_long_fit(digits, per_class, message):
     class Slow(LogisticRegression):
@@ -420,12 +496,12 @@ def test_too_few_held_out_sets_are_refused_before_a_long_fit(digits, per_class, 
     ):
         RejectOption(Slow(), per_class=per_class).fit(digits[0][:150], digits[1][:150])
     rare = np.where(np.arange(1797) < 3, "rare", digits[1])
-    with pytest.raises(ValueError, match="Got no set of 1 of 11 classes, the first 'rare'. Hold out more sets"):
+    with pytest.raises(ValueError, match="Got none of 'rare' \\(1 of 11 classes\\). Add labeled sets"):
         RejectOption(Slow(), per_class=per_class, held_out=0.1, precision=0.9).fit(digits[0], rare)
 
 
 def test_a_frozen_classifier_with_too_few_sets_is_told_a_cure_that_helps():
-    with pytest.raises(ValueError, match="needs at least 59 held-out .* Got 30. Use more sets, or a lower precision"):
+    with pytest.raises(ValueError, match="needs at least 60 held-out .* Got 30. Use more sets, or a lower precision"):
         RejectOption(FrozenEstimator(Known())).fit(np.eye(3)[np.arange(30) % 3], Known.classes_[np.arange(30) % 3])
 
 
@@ -440,7 +516,7 @@ def test_a_frozen_classifier_with_too_few_sets_is_told_a_cure_that_helps():
         (
             lambda y: np.where(np.arange(len(y)) < 1, "once", y),
             ValueError,
-            "Every class must have at least two sets.* Got only one set of 1 of 11 classes, the first once",
+            "Every class must have several sets.* Got only one of 'once' \\(1 of 11 classes\\)",
         ),
     ],
 )
@@ -539,11 +615,11 @@ def test_a_promise_that_cannot_be_kept_is_refused_honestly():
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"precision": 1.0}, "precision must lie between 0 and 1. Got 1.0"),
-        ({"precision": 95}, "precision must lie between 0 and 1. Got 95. For 95%, use 0.95."),
-        ({"precision": "high"}, "precision must lie between 0 and 1. Got 'high'"),
-        ({"confidence": 0}, "confidence must lie between 0 and 1. Got 0"),
-        ({"held_out": True}, "held_out must lie between 0 and 1. Got True"),
+        ({"precision": 1.0}, "precision must be a number greater than 0 and less than 1. Got 1.0"),
+        ({"precision": 95}, "precision must be a number greater than 0 and less than 1. Got 95. For 95%, use 0.95."),
+        ({"precision": "high"}, "precision must be a number greater than 0 and less than 1. Got 'high'"),
+        ({"confidence": 0}, "confidence must be a number greater than 0 and less than 1. Got 0"),
+        ({"held_out": True}, "held_out must be a number greater than 0 and less than 1. Got True"),
         ({"per_class": "all"}, "per_class must be True or False. Got 'all'"),
         ({"sureness": "entropy"}, "sureness must be 'probability' or 'margin'"),
         ({"random_state": "zero"}, "random_state must be an integer from 0 to .*, a RandomState or None. Got 'zero'"),
@@ -553,7 +629,7 @@ def test_a_promise_that_cannot_be_kept_is_refused_honestly():
             "as there are classes, 10. Got 1,788 sets to fit .* and 9 held out. Use a larger held_out",
         ),
         ({"held_out": 0.999}, "as there are classes, 10. Got 1 set to fit .* 1,796 held out. Use a smaller held_out"),
-        ({"precision": 0.999}, "needs at least 2995 held-out sets, even if all of them are right. Got 540"),
+        ({"precision": 0.999}, "needs at least 2996 held-out sets, even if all of them are right. Got 540"),
     ],
 )
 def test_what_cannot_be_promised_is_refused(digits, setting, message):

@@ -352,3 +352,13 @@ def test_log_loss_is_the_mean_of_minus_log_p_of_the_true_class():
     certain = fit_and_judge(trial(bags, labels), Fixed([1.0, 0.0, 0.0, 0.0]), split).log_loss
     assert certain == pytest.approx(-np.log(1e-15) / 4, abs=1e-6)
     assert np.isnan(fit_and_judge(trial(bags, y), Memory(), split).log_loss)
+
+
+def test_the_digest_depends_on_the_text_of_labels_not_on_their_objects():
+    bags, _ = sets()
+    digest = partial(settings_digest, ClassSetRBMCV(3), bags, folds=5, repeats=1, seed=0)
+    names = ["one", "two"]
+    y = np.array([names[k % 2] for k in range(len(bags))], dtype=object)
+    other = np.array(["".join(list(name)) for name in y], dtype=object)
+    assert other[0] is not y[0]
+    assert digest(y=y) == digest(y=other) != digest(y=y[::-1])

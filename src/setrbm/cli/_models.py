@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
+from setrbm._text import count
 from setrbm.cli._data import Source, as_number, check_for_training
 from setrbm.cli._errors import Refused
 
@@ -175,3 +178,24 @@ def true_codes(model: Any, source: Source, bags: Bags | PageTexts, y: Array) -> 
             f"{source.labels_of(bags)} must hold classes the model has learned: {known_classes(model)}. Got {y[k]!s} "
             f"for set {bags.ids[k]!s}."
         ) from None
+
+
+def unknown_documents(fitted: Any, source: Source, texts: Bags | PageTexts) -> dict[str, list[Any]]:
+    """Return the ids of the documents without a known word, under their name in JSON; empty for sets of vectors."""
+    if not source.holds_texts:
+        return {}
+    from setrbm.estimators.pipelines import without_known_words
+
+    return {"without_known_words": texts.ids[without_known_words(fitted, texts)].tolist()}
+
+
+def note_unknown(unknown: dict[str, list[Any]], n_documents: int) -> None:
+    """Say on stderr how many documents have no known word, if any."""
+    n = len(unknown.get("without_known_words", ()))
+    if n:
+        have, their = ("has", "its") if n == 1 else ("have", "their")
+        typer.echo(
+            f"{n:,} of {count(n_documents, 'document')} {have} no known word: {their} class is a guess, whatever its "
+            "probability.",
+            err=True,
+        )

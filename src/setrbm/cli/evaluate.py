@@ -11,7 +11,7 @@ import typer
 from setrbm.cli._data import Source, refuse_swapped
 from setrbm.cli._errors import Refused
 from setrbm.cli._folds import cross_validate
-from setrbm.cli._models import load_model, to_train, true_codes
+from setrbm.cli._models import load_model, note_unknown, to_train, true_codes, unknown_documents
 from setrbm.cli._options import (
     TRAINING,
     BagOption,
@@ -130,6 +130,7 @@ def _score(model: Path, source: Source) -> Predictions:
     fitted = load_model(model, "evaluate", "predict_log_proba")
     bags, y = source.labeled(fitted)
     truth = true_codes(fitted, source, bags, y)
+    note_unknown(unknown_documents(fitted, source, bags), len(bags))
     accepted = fitted.accepts(bags) if hasattr(fitted, "accepts") else None
     return Predictions(fitted.classes_, truth, fitted.predict_log_proba(bags), [], accepted)
 

@@ -110,7 +110,7 @@ def _positions(bags: Bags | PageTexts, asked: list[str] | None) -> list[int]:
     for name in asked:
         if name not in place:
             raise Refused(f"--set must name a set of the data: {listed(place)}. Got {name!r}.")
-    return [place[name] for name in asked]
+    return [place[name] for name in dict.fromkeys(asked)]
 
 
 def _asked_class(fitted: Any, label: str) -> Array:
@@ -120,7 +120,7 @@ def _asked_class(fitted: Any, label: str) -> Array:
         return as_classes(fitted, np.array([label]))
     except LookupError:
         raise Refused(
-            f"--class must name a class the model has learned: {known_classes(fitted)}. Got {label}."
+            f"--class must name a class the model has learned: {known_classes(fitted)}. Got {label!r}."
         ) from None
 
 
@@ -138,17 +138,24 @@ def described(fitted: Any, bags: Bags | PageTexts, explanation: Explanation, top
 def described_pages(fitted: Any, texts: PageTexts, explanation: Explanation, top: int) -> list[dict[str, Any]]:
     """Return the classes and pages of each document, and of the page that mattered most words and a snippet."""
     from setrbm.estimators.page_reasons import page_reasons
+    from setrbm.estimators.pipelines import without_known_words
 
     reasons = page_reasons(explanation, texts, top)
     deciding = [reason.page if reason.decided else None for reason in reasons]
     return [
         one
         | {
+            "known_words": not unknown,
             "strongest_page": reason.page + 1,
             "words": [{"word": word, "contribution": value} for word, value in reason.words],
             "snippet": reason.snippet,
         }
-        for one, reason in zip(_decided(fitted, texts, explanation, "page", deciding), reasons, strict=True)
+        for one, reason, unknown in zip(
+            _decided(fitted, texts, explanation, "page", deciding),
+            reasons,
+            without_known_words(fitted, texts),
+            strict=True,
+        )
     ]
 
 
@@ -201,6 +208,8 @@ def _features_in_words(one: dict[str, Any]) -> str:
 
 
 def _page_in_words(one: dict[str, Any]) -> str:
+    if not one["known_words"]:
+        return "No known word: the class is a guess, whatever its probability.\n"
     words = _contributions(one["words"], "word")
     return f"Words of page {one['strongest_page']}: {words}\n{one['snippet'] or '(no text)'}\n"
 

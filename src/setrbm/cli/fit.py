@@ -124,6 +124,14 @@ def _summary(estimator: Any, y: Array) -> dict[str, Any]:
     }
 
 
+def _caution(summary: dict[str, Any]) -> str:
+    """Return why the loss is lower than it would be on new sets; nothing if it is not."""
+    if "pages" in summary:
+        return " (optimistic: their labels had a part in the weights of the words)"
+    several = summary["candidates"] > 1
+    return f" (optimistic: best of {summary['candidates']} candidates)" if several else ""
+
+
 def _show(summary: dict[str, Any]) -> None:
     vector, feature = ("page", "word") if "pages" in summary else ("vector", "feature")
     names = ", ".join(f"{c['label']} ({c['sets']:,})" for c in summary["classes"][:8])
@@ -131,12 +139,11 @@ def _show(summary: dict[str, Any]) -> None:
     # Nothing is chosen if every setting has one value.
     chosen = [f"{name} {value}" for name, value in summary["chosen"].items()]
     typer.echo(
-        f"sets       {summary['sets']:,}, with {count(summary[f'{vector}s'], vector)} of "
+        f"sets       {summary['sets']:,}, with {count(summary[f'{vector}s'], vector)}; "
         f"{count(summary['features'], feature)}\n"
         f"classes    {len(summary['classes'])}: {names}{more}\n"
         f"chosen     {', '.join([*chosen, count(summary['epochs'], 'epoch')])}\n"
-        f"loss       {summary['mean_negative_log_p']:.4f}, mean -log p on {summary['judged_on']} (optimistic: "
-        f"best of {count(summary['candidates'], 'candidate')})\n"
+        f"loss       {summary['mean_negative_log_p']:.4f}, mean -log p on {summary['judged_on']}{_caution(summary)}\n"
         f"time       {summary['seconds']:.1f} s\n"
         f"model      {summary['model']}"
     )

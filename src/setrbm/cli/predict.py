@@ -11,7 +11,7 @@ import typer
 
 from setrbm.cli._data import Source, refuse_swapped
 from setrbm.cli._errors import Refused
-from setrbm.cli._models import load_model
+from setrbm.cli._models import load_model, note_unknown, unknown_documents
 from setrbm.cli._options import (
     BagOption,
     DataArgument,
@@ -57,18 +57,17 @@ def predict(
         check_output(output, force, model, data)
     fitted = load_model(model, "predict", "predict_proba")
     bags = source.sets(fitted)
-    ranges = _ranges(fitted, bags) if check_range else {}
+    ranges = _ranges(fitted, bags, source.holds_texts) if check_range else {}
     answers = _answers(fitted, bags, proba)
-    unknown = _unknown(fitted, bags) if source.holds_texts else {}
+    unknown = unknown_documents(fitted, source, bags)
     if output is not None:
         from setrbm._files import write_atomically
 
         write_atomically(output, _as_csv(answers, bag, label).encode(), overwrite=force)
         typer.echo(f"Wrote the classes of {count(len(answers), 'set')} to {output}.", err=True)
     if check_range:
-        typer.echo(_in_words(ranges), err=True)
-    if any(unknown.values()):
-        typer.echo(_unknown_in_words(len(unknown["without_known_words"]), len(answers)), err=True)
+        typer.echo(_in_words(ranges, "page" if source.holds_texts else "vector"), err=True)
+    note_unknown(unknown, len(answers))
     if json:
         counts = ({"range": ranges} if ranges else {}) | unknown
         show_json({"model": str(model), "data": str(data), **counts, "sets": answers})
@@ -76,9 +75,9 @@ def predict(
         typer.echo(_as_csv(answers, bag, label), nl=False)
 
 
-def _ranges(fitted: Any, bags: Bags | PageTexts) -> dict[str, Any]:
+def _ranges(fitted: Any, bags: Bags | PageTexts, are_texts: bool) -> dict[str, Any]:
     """Return the counts of values outside the range of their feature, and of sets larger than any in training."""
-    classifier, seen = _what_it_sees(fitted, bags)
+    classifier, seen = _what_it_sees(fitted, bags, are_texts)
     found = classifier.check_range(seen)
     names = getattr(seen, "feature_names", None)
     names = range(len(found.by_feature)) if names is None else names.tolist()
@@ -95,11 +94,16 @@ def _ranges(fitted: Any, bags: Bags | PageTexts) -> dict[str, Any]:
     }
 
 
-def _what_it_sees(fitted: Any, bags: Bags | PageTexts) -> tuple[Any, Any]:
+def _what_it_sees(fitted: Any, bags: Bags | PageTexts, are_texts: bool) -> tuple[Any, Any]:
     """Return the classifier of a file and its input: of a pipeline, the last step and what the others pass to it."""
     from setrbm.estimators.pipelines import input_of_last_step, last_step
 
     classifier = last_step(fitted)
+    if getattr(classifier, "scale", None) is None and are_texts:
+        raise Refused(
+            "--check-range is for numbers: the weights of words have no range. Documents without any known word are "
+            "counted without this option."
+        )
     if getattr(classifier, "scale", None) is None:
         raise Refused(
             "--check-range needs a classifier fitted with --scale auto (in Python, scale='auto'), which keeps the "
@@ -108,7 +112,7 @@ def _what_it_sees(fitted: Any, bags: Bags | PageTexts) -> tuple[Any, Any]:
     return classifier, input_of_last_step(fitted, bags)
 
 
-def _in_words(ranges: dict[str, Any]) -> str:
+def _in_words(ranges: dict[str, Any], vector: str) -> str:
     from setrbm._text import listed
 
     n, most = ranges["values_outside"], ranges["largest_set_in_training"]
@@ -117,23 +121,8 @@ def _in_words(ranges: dict[str, Any]) -> str:
         worst = listed((f"{name}: {times:,}" for name, times in ranges["values_outside_by_feature"].items()), 3)
         words += f", in {count(ranges['sets_with_values_outside'], 'set')} ({worst})"
     if most is not None:
-        words += f"; {count(ranges['larger_sets'], 'set')} with more than {count(most, 'vector')}, the most in training"
+        words += f"; {count(ranges['larger_sets'], 'set')} with more than {count(most, vector)}, the most in training"
     return f"{words}."
-
-
-def _unknown(fitted: Any, texts: Bags | PageTexts) -> dict[str, list[Any]]:
-    """Return the ids of the documents without a known word."""
-    from setrbm.estimators.pipelines import without_known_words
-
-    return {"without_known_words": texts.ids[without_known_words(fitted, texts)].tolist()}
-
-
-def _unknown_in_words(n: int, n_documents: int) -> str:
-    have, their = ("has", "its") if n == 1 else ("have", "their")
-    return (
-        f"{n:,} of {count(n_documents, 'document')} {have} no known word: {their} class is a guess, whatever its "
-        "probability."
-    )
 
 
 def _answers(fitted: Any, bags: Bags | PageTexts, every: bool) -> list[dict[str, Any]]:

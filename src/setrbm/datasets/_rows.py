@@ -124,11 +124,18 @@ def _position(path: Path, columns: list[str], name: str, role: str) -> int:
     close = nearest(name, columns)
     hint = f"; the nearest is {close[0]!r}" if close else ""
     cure = "Add it." if role == "feature" else f"Name the column: {role}=... in Python, --{role} on the command line."
+    cure += " For sets without labels, use read_bags." if role == "label" else ""
     kind = "column to ignore," if role == "ignore" else f"{role} column"
     if len(columns) == 1 and (mark := next((mark for mark in (";", "\t", "|") if mark in columns[0]), None)):
         cure = f"The columns seem to be separated by {mark!r}; separate them by commas."
     got = f"the column{'s' if len(columns) > 1 else ''} {listed(map(repr, columns), most=8)}"
     raise ValueError(f"{str(path)!r} must have a {kind} {name!r}. Got {got}{hint}. {cure}")
+
+
+def refuse_no_name(role: str, name: Any, cure: str) -> None:
+    """Raise TypeError if the name of a column or field is not text."""
+    if not isinstance(name, str):
+        raise TypeError(f"{role} must be a name. Got {name!r}. {cure}")
 
 
 def refuse_mixed_labels(path: Path, table: Table) -> None:

@@ -20,7 +20,7 @@ from setrbm._files import write_atomically
 from setrbm.bags import Bags, Labels
 from setrbm.datasets._csv import read_csv
 from setrbm.datasets._parquet import read_parquet
-from setrbm.datasets._rows import Table, Wanted, existing, refuse_mixed_labels
+from setrbm.datasets._rows import Table, Wanted, existing, refuse_mixed_labels, refuse_no_name
 from setrbm.datasets._svmlight import read_svmlight
 from setrbm.datasets.page_texts import SUFFIXES, holds_page_texts
 
@@ -75,6 +75,8 @@ def read_sets(
     >>> bags, bags.ids, y
     (Bags(2 sets, 3 vectors, 1 feature, dense float64), array([7, 8]), array(['bill', 'letter'], dtype='<U6'))
     """
+    refuse_no_name("bag", bag, "If every row is a set of its own, use the matrix as it is.")
+    refuse_no_name("label", label, "For sets without labels, use read_bags.")
     path = existing(Path(path))
     table = _reader_for(path)(path, Wanted(bag, label, True, feature_names, n_features, _as_names(ignore)))
     refuse_mixed_labels(path, table)

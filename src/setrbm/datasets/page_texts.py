@@ -15,7 +15,7 @@ import numpy as np
 from setrbm._text import listed, nearest
 from setrbm.bags import Labels, as_positions
 from setrbm.datasets._csv import open_text
-from setrbm.datasets._rows import existing, integers_or_numbers
+from setrbm.datasets._rows import existing, integers_or_numbers, refuse_no_name
 
 SUFFIXES = (".jsonl", ".ndjson")
 # This field may be missing from all lines; then their numbers are the ids.
@@ -100,7 +100,7 @@ def read_pages(
         The field with the id of a document: text or an integer, different for each document. If no line has the field
         "bag", the ids are the line numbers.
     label : str
-        The field with the label: text, a number, or true or false, the same for all documents.
+        The field with the label: text, a number, or true or false; of one kind in all documents.
     pages : str
         The field with the pages: a list of texts. Other fields are ignored.
     with_labels : bool
@@ -127,6 +127,8 @@ def read_pages(
     >>> texts, texts.documents, texts.ids, texts.y
     (PageTexts(1 document, 2 pages), [['Dear Sir,', 'Amount: 40 euros']], array([7]), array(['bill'], dtype=object))
     """
+    refuse_no_name("label", label, "For documents without labels, use with_labels=False.")
+    refuse_no_name("bag", bag, "Without a field for ids, leave it out: ids are then line numbers.")
     if len({bag, label, pages}) < 3:
         raise ValueError(f"bag, label and pages must be three fields. Got {bag!r}, {label!r} and {pages!r}.")
     if not holds_page_texts(path):
@@ -202,7 +204,11 @@ def _as_object(path: Path, number: int, text: str) -> dict[str, Any]:
         found = json.loads(text.rstrip(), object_pairs_hook=_as_dict)
     except (ValueError, RecursionError) as error:
         # In json's own words this is line 1.
-        reason = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
+        reason = (
+            f"{error.msg.removesuffix(' at')} at column {error.colno}"
+            if isinstance(error, json.JSONDecodeError)
+            else str(error)
+        )
         raise ValueError(f"Every line must be one JSON object. Cannot read {where}: {reason}.") from None
     if not isinstance(found, dict):
         raise ValueError(f"Every line must be one JSON object. Got {_type(found)} in {where}.")
@@ -240,14 +246,14 @@ def _ids(lines: list[Line], field: str) -> Labels:
 
 
 def _column(lines: list[Line], field: str, values: list[Any], types: tuple[type, ...], need: str) -> Labels:
-    """Return the values of a field, which must have one of these types, the same in all lines."""
+    """Return the values of a field, which must have one of these types, one in all lines."""
     for line, value in zip(lines, values, strict=True):
         if type(value) not in types or not _is_plain(value):
             raise ValueError(f"{need}. Got {_in_words(value)} in the field {field!r} of {line}.")
         if _type(value) != _type(values[0]):
             raise ValueError(
-                f"{need}, the same in all lines. Got {_type(values[0])} in line {lines[0].number} and {_type(value)} "
-                f"in the field {field!r} of {line}."
+                f"{need}, of one kind in all lines. Got {_type(values[0])} in line {lines[0].number} and "
+                f"{_type(value)} in the field {field!r} of {line}."
             )
     if any(isinstance(value, float) for value in values):
         return integers_or_numbers(np.array(values, dtype=np.float64))

@@ -247,7 +247,8 @@ random_state, verbose : as for ClassSetRBM
 
         Learning rate and number of epochs are fixed, so a fit takes seconds; five fits are averaged. The scores in
         ``cv_results_`` are optimistic if the weights of the words are "informative": the held-out sets have had a part
-        in them.
+        in them. This holds for the temperature of ``calibrate=True`` too; use CalibratedClassifierCV around the
+        whole pipeline instead.
 
         Parameters
         ----------

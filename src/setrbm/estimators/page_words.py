@@ -13,11 +13,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.validation import check_is_fitted
 
+from setrbm._text import count
 from setrbm._types import Floats, Integers
 from setrbm.bags import Bags, offsets_of
 from setrbm.estimators.file_parts import CanSave
 from setrbm.estimators.labels import as_labels, codes_of
-from setrbm.estimators.settings import flag, integer, one_of
+from setrbm.estimators.settings import flag_or_auto, integer, one_of
+from setrbm.estimators.word_pairs import pairs_help
 from setrbm.estimators.word_weights import WEIGHTS, information, smooth_idf, weighted
 
 # scikit-learn's default: two or more letters, digits or underscores.
@@ -38,8 +40,8 @@ class PageWords(CanSave, TransformerMixin, BaseEstimator, auto_wrap_output_keys=
     """Turn documents with pages of text into sets of sparse word vectors, one vector per page.
 
     Words are lower-cased and consist of two or more letters, digits or underscores, as in scikit-learn's
-    CountVectorizer. Pairs of consecutive words count as words too. The vocabulary is made from the training documents;
-    other words are ignored. A page without any known word is a vector of zeros.
+    CountVectorizer. If they help, pairs of consecutive words count as words too. The vocabulary is made from the
+    training documents; other words are ignored. A page without any known word is a vector of zeros.
 
     Parameters
     ----------
@@ -53,8 +55,10 @@ class PageWords(CanSave, TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         "informative", those that say the most about the classes of all training documents.
     min_sets : int
         In how many training documents a word must occur.
-    pairs : bool
-        Whether pairs of consecutive words, such as "cancel contract", are words as well.
+    pairs : bool or "auto"
+        Whether pairs of consecutive words, such as "cancel contract", are words as well. With "auto" they are if a
+        linear SVM classifies left-out training documents better with them, by more than a standard error. Without
+        labels, "auto" means no pairs.
 
     Attributes
     ----------
@@ -62,6 +66,8 @@ class PageWords(CanSave, TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         The vocabulary in alphabetical order; the names of the features.
     factors_ : ndarray of shape (n_words,)
         The factor of each word; 1 with "binary" and "counts".
+    pairs_ : bool
+        Whether pairs are used.
 
     Examples
     --------
@@ -84,9 +90,10 @@ class PageWords(CanSave, TransformerMixin, BaseEstimator, auto_wrap_output_keys=
 
     words_: npt.NDArray[Any]
     factors_: Floats
+    pairs_: bool
 
     def __init__(
-        self, *, weights: Any = "informative", max_words: Any = 50_000, min_sets: Any = 2, pairs: Any = True
+        self, *, weights: Any = "informative", max_words: Any = 50_000, min_sets: Any = 2, pairs: Any = "auto"
     ) -> None:
         self.weights = weights
         self.max_words = max_words
@@ -100,7 +107,7 @@ class PageWords(CanSave, TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         ----------
         X : sequence of documents, each a sequence of page texts
         y : array-like of shape (n_documents,), optional
-            The labels, which only "informative" weights need and use.
+            The labels. "informative" weights need them; otherwise only ``pairs="auto"`` uses them.
 
         Returns
         -------
@@ -113,18 +120,20 @@ class PageWords(CanSave, TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         """Make the vocabulary and return the sets of the documents; the pages are read only once."""
         self._check_settings()
         pages, offsets = as_pages(X)
-        by_class = self._classes_of(y, len(offsets) - 1)
+        codes = self._codes_of(y, len(offsets) - 1)
         if not any(WORD.search(page) for page in pages):
             raise ValueError(
                 "At least one training page must have a word, that is, two or more letters or digits in a row. Got "
-                f"none on {len(pages)} page(s)."
+                f"none on {count(len(pages), 'page')}."
             )
-        vectorizer = self._vectorizer(None)
+        vectorizer = self._vectorizer(None, self.pairs is not False)
         counts = sparse.csr_array(vectorizer.fit_transform(pages))
-        kept, factors = self._vocabulary(counts, offsets, by_class)
-        self.words_ = np.array(vectorizer.get_feature_names_out()[kept], dtype=object)
-        self.factors_ = factors
-        return self._as_bags(counts[:, kept], offsets)
+        words = vectorizer.get_feature_names_out()
+        usable, pairs = self._usable(words, counts, offsets, codes)
+        kept, factors = self._vocabulary(counts[:, usable], offsets, codes)
+        self.words_ = np.array(words[usable][kept], dtype=object)
+        self.factors_, self.pairs_ = factors, pairs
+        return self._as_bags(counts[:, usable[kept]], offsets)
 
     def transform(self, X: Any) -> Bags:
         """Return one set per document, with one vector per page."""
@@ -132,33 +141,54 @@ class PageWords(CanSave, TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         self._check_settings()
         pages, offsets = as_pages(X)
         columns = {word: column for column, word in enumerate(self.words_.tolist())}
-        return self._as_bags(sparse.csr_array(self._vectorizer(columns).transform(pages)), offsets)
+        return self._as_bags(sparse.csr_array(self._vectorizer(columns, self.pairs_).transform(pages)), offsets)
 
-    def _vectorizer(self, columns: dict[str, int] | None) -> CountVectorizer:
-        longest = 2 if self.pairs else 1
+    def _vectorizer(self, columns: dict[str, int] | None, pairs: bool) -> CountVectorizer:
+        longest = 2 if pairs else 1
         return CountVectorizer(
             token_pattern=WORD.pattern, ngram_range=(1, longest), dtype=np.float32, vocabulary=columns
         )
 
+    def _usable(
+        self, words: npt.NDArray[Any], counts: Any, offsets: Integers, codes: Integers | None
+    ) -> tuple[Integers, bool]:
+        """Return the columns of the words that may be used, and whether pairs are among them."""
+        columns = np.arange(len(words))
+        if self.pairs != "auto":
+            return columns, bool(self.pairs)
+        is_pair = np.array([" " in word for word in words])
+        try:
+            helps = codes is not None and pairs_help(_sums(counts, offsets), is_pair, codes, self._weigh)
+        except RareWordsError:
+            # Too few documents to leave any out.
+            helps = False
+        return columns if helps else columns[~is_pair], helps
+
+    def _weigh(self, counts: Any, codes: Integers, others: Any) -> tuple[Any, Any]:
+        """Return the vectors of documents of one page, and of others, by the vocabulary of the former."""
+        kept, factors = self._vocabulary(counts, np.arange(counts.shape[0] + 1), codes)
+        return weighted(counts[:, kept], self.weights, factors), weighted(others[:, kept], self.weights, factors)
+
     def _as_bags(self, counts: Any, offsets: Integers) -> Bags:
         return Bags(weighted(counts, self.weights, self.factors_), offsets, feature_names=self.words_)
 
-    def _classes_of(self, y: Any, n_sets: int) -> Any:
-        """Return a matrix with a 1 for the class of each document; all are of one class if labels are not used."""
-        if self.weights != "informative":
-            return sparse.csr_array(np.ones((n_sets, 1)))
-        if y is None:
+    def _codes_of(self, y: Any, n_sets: int) -> Integers | None:
+        """Return the class of each document; None if there are no labels, or none that are used."""
+        if self.weights == "informative" and y is None:
             raise ValueError("PageWords(weights='informative') needs labels: fit(X, y). Without labels, use 'tfidf'.")
-        _, codes = codes_of(as_labels(y, n_sets))
-        return sparse.csr_array((np.ones(n_sets), codes, np.arange(n_sets + 1)))
+        if y is None or (self.weights != "informative" and self.pairs != "auto"):
+            return None
+        return codes_of(as_labels(y, n_sets))[1]
 
-    def _vocabulary(self, counts: Any, offsets: Integers, by_class: Any) -> tuple[Integers, Floats]:
+    def _vocabulary(self, counts: Any, offsets: Integers, codes: Integers | None) -> tuple[Integers, Floats]:
         """Return the columns of the words of the vocabulary, in alphabetical order, and the factor of each."""
-        n_pages = counts.shape[0]
-        pages_of_sets = sparse.csr_array((np.ones(n_pages, np.float32), np.arange(n_pages), offsets))
-        occurs = sparse.csr_array(pages_of_sets @ counts)
+        n_sets = len(offsets) - 1
+        # Without labels, all documents are of one class.
+        codes = np.zeros(n_sets, dtype=np.intp) if codes is None or self.weights != "informative" else codes
+        by_class = sparse.csr_array((np.ones(n_sets), codes, np.arange(n_sets + 1)))
+        occurs = _sums(counts, offsets)
         occurs.data[:] = 1.0
-        frequent = self._frequent(np.bincount(occurs.indices, minlength=counts.shape[1]), len(offsets) - 1)
+        frequent = self._frequent(np.bincount(occurs.indices, minlength=counts.shape[1]), n_sets)
         factors, rank = self._factors((occurs[:, frequent].T @ by_class).toarray(), by_class.sum(axis=0))
         kept = np.sort(np.argsort(-rank, kind="stable")[: self.max_words])
         return frequent[kept], factors[kept]
@@ -169,7 +199,7 @@ class PageWords(CanSave, TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         if not len(frequent):
             raise RareWordsError(
                 f"At least one word must occur in {self.min_sets} (min_sets) or more documents. Got "
-                f"{len(n_sets_of_word)} word(s) in {n_sets} document(s), none of them in more than "
+                f"{count(len(n_sets_of_word), 'word')} in {count(n_sets, 'document')}, none of them in more than "
                 f"{n_sets_of_word.max()}. Use a smaller min_sets, or more documents."
             )
         return frequent
@@ -189,7 +219,7 @@ class PageWords(CanSave, TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         one_of(*WEIGHTS)("weights", self.weights)
         integer("max_words", self.max_words)
         integer("min_sets", self.min_sets)
-        flag("pairs", self.pairs)
+        flag_or_auto("pairs", self.pairs)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Return the words of the vocabulary."""
@@ -201,6 +231,15 @@ class PageWords(CanSave, TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
         return tags
+
+
+def _sums(counts: Any, offsets: Integers) -> Any:
+    """Return how often each word occurs in each document, given how often it occurs on each page."""
+    n_pages = counts.shape[0]
+    # 32-bit indices, which are all that liblinear takes.
+    pages, starts = np.arange(n_pages, dtype=np.int32), offsets.astype(np.int32)
+    pages_of_sets = sparse.csr_array((np.ones(n_pages, counts.dtype), pages, starts))
+    return sparse.csr_array(pages_of_sets @ counts)
 
 
 def as_pages(documents: Any) -> tuple[list[str], Integers]:

@@ -249,9 +249,12 @@ def describe(estimator: Any, where: tuple[str, ...] = ()) -> ModelFile:
     kind = KINDS.get(name)
     if kind is None or kind.cls is not type(estimator):
         article = "an" if name[0] in "AEIOU" else "a"
+        cure = (
+            "Save its best_estimator_" if hasattr(estimator, "best_estimator_") else "For others, use joblib or skops"
+        )
         raise TypeError(
             f"{', '.join(where) or 'The estimator'} is {article} {name}, which cannot be saved without pickle. These "
-            f"can be saved: {', '.join(KINDS)}."
+            f"can be saved: {', '.join(KINDS)}. {cure}."
         )
     _check_depth(len(where))
     parts = [describe(part, (*where, what)) for what, part in kind.parts_of(estimator)]

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from setrbm.estimators.file_parts import describe_settings
 from setrbm.estimators.page_words import WORD, PageWords
+from setrbm.estimators.settings import flag
 from setrbm.persistence import ModelFile, check_floats, from_json
 
 # One word, or a pair of words.
@@ -21,7 +22,9 @@ WORDS = re.compile(rf"{WORD.pattern}( {WORD.pattern})?")
 def describe(estimator: PageWords) -> ModelFile:
     """Return the contents of the file of fitted PageWords."""
     check_is_fitted(estimator, "words_")
-    description = {"settings": describe_settings(estimator), "words": estimator.words_.tolist()}
+    description = {
+        "settings": describe_settings(estimator), "words": estimator.words_.tolist(), "pairs": estimator.pairs_
+    }  # fmt: skip
     return ModelFile("PageWords", description, {"factors": estimator.factors_})
 
 
@@ -29,6 +32,8 @@ def restore(model: ModelFile) -> PageWords:
     """Return the fitted PageWords that a file describes; everything is checked."""
     estimator = PageWords(**from_json(model.description["settings"]))
     estimator._check_settings()
+    flag("pairs", model.description["pairs"])
+    estimator.pairs_ = model.description["pairs"]
     estimator.words_ = _as_words(model.description["words"])
     factors = model.arrays["factors"]
     check_floats("factors", factors, estimator.words_.shape)

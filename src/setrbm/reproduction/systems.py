@@ -117,6 +117,7 @@ def find_system(name: str, rows: Mapping[str, System] = ROWS) -> System:
     known = {one.lower().removeprefix("classsetrbm "): one for one in rows} | {one.lower(): one for one in rows}
     if name.lower() not in known:
         near = dict.fromkeys(known[one] for one in nearest(name, list(known), 3))
-        hint = f"The nearest: {', '.join(near)}. " if near else ""
-        raise ValueError(f"The model must be a row of the table. Got {name!r}. {hint}All: {', '.join(rows)}.")
+        hint = f"The nearest: {', '.join(map(repr, near))}. " if near else ""
+        every = ", ".join(map(repr, rows))
+        raise ValueError(f"The model must be a row of the table. Got {name!r}. {hint}All: {every}.")
     return rows[known[name.lower()]]

@@ -17,7 +17,7 @@ from setrbm.estimators.labels import as_labels, codes_of
 
 
 def check_classifier(classifier: Any) -> None:
-    """Refuse what is no classifier that can be fitted, and a frozen one that is not fitted."""
+    """Refuse what is not a classifier that can be fitted, and a frozen one that is not fitted."""
     frozen = isinstance(classifier, FrozenEstimator)
     inner = classifier.estimator if frozen else classifier
     if isinstance(inner, type):
@@ -60,8 +60,9 @@ def check_split(y: npt.NDArray[Any], held_out: float) -> tuple[list[Any], int]:
     classes, codes = codes_of(y)
     if (single := np.flatnonzero(np.bincount(codes) == 1)).size:
         raise ValueError(
-            "Every class must have at least two sets: one to fit the classifier to, one to hold out. Got only one set "
-            f"of {single.size} of {len(classes)} classes, the first {classes[single[0]]!s}. Add sets, or leave it out."
+            "Every class must have several sets, some to fit the classifier to and some to hold out. Got only one of "
+            f"{listed(map(repr, classes[single].tolist()))} ({single.size} of {len(classes)} classes). Add sets, or "
+            "leave out the class."
         )
     # Rounded as in train_test_split.
     n_held_out = math.ceil(held_out * len(y))
@@ -88,8 +89,8 @@ def refuse_missing(classes: Sequence[Any], labels: npt.NDArray[Any]) -> None:
         )
     if missing:
         raise ValueError(
-            f"Every class of the classifier must occur among the held-out sets. Got no set of {len(missing)} of "
-            f"{len(classes)} classes, the first {missing[0]!r}. Hold out more sets."
+            "Every class of the classifier must occur among the held-out sets. Got none of "
+            f"{listed(map(repr, missing))} ({len(missing)} of {len(classes)} classes). Add labeled sets of that class."
         )
 
 

@@ -15,6 +15,8 @@ from setrbm.persistence import ModelFile, from_json, to_json
 from setrbm.selective.promise import Promise, is_shown
 from setrbm.selective.reject import RejectOption
 
+# No more held-out sets than this: larger integers are not exact in floating point.
+LARGEST = 2**53
 # What the other attributes of a promise follow from.
 STORED = ("threshold", "n_held_out", "n_accepted", "n_right", "more_sets")
 
@@ -32,6 +34,8 @@ class Rejecting:
     def describe(self, estimator: RejectOption) -> ModelFile:
         """Return the contents of the file, without the classifier."""
         kept = estimator.promise_
+        if estimator.sureness != estimator.sureness_ or estimator.per_class == isinstance(kept, Promise):
+            raise ValueError("sureness and per_class must be those of fit. Fit again after changing a setting.")
         promises = [kept] if isinstance(kept, Promise) else kept.values()
         stored = [[to_json(getattr(one, name)) for name in STORED] for one in promises]
         settings = describe_settings(estimator, but=("classifier",))
@@ -51,7 +55,7 @@ class Rejecting:
             for one in model.description["promises"]
         ]
         if len(promises) != (expected := n_classes if estimator.per_class else 1):
-            raise ValueError(f"There must be {expected} promises. Got {len(promises)}.")
+            raise ValueError(f"The number of promises must be {expected}. Got {len(promises)}.")
         estimator._keep(classifier, promises)
         return estimator
 
@@ -73,9 +77,10 @@ def _restored(stored: dict[str, Any], precision: float, confidence: float) -> Pr
     """Return a promise; refuse one that its counts do not allow."""
     threshold, *counts, more_sets = stored.values()
     n_held_out, n_accepted, n_right = counts
-    if not all(type(count) is int for count in counts) or not 0 <= n_right <= n_accepted <= n_held_out:
+    if not all(type(count) is int for count in counts) or not 0 <= n_right <= n_accepted <= n_held_out <= LARGEST:
         raise ValueError(
-            f"n_right, n_accepted and n_held_out must be integers in increasing order. Got {counts[::-1]}."
+            f"n_right, n_accepted and n_held_out must be integers in increasing order, at most {LARGEST:,}. Got "
+            f"{counts[::-1]}."
         )
     if more_sets is not None and (type(more_sets) is not int or more_sets <= n_held_out):
         raise ValueError(f"more_sets must be an integer above n_held_out, or None. Got {more_sets!r}.")
@@ -83,6 +88,8 @@ def _restored(stored: dict[str, Any], precision: float, confidence: float) -> Pr
         raise ValueError(
             f"threshold must be a number, and infinite if no set is accepted. Got {threshold!r}, {n_accepted} accepted."
         )
+    if threshold == -np.inf and n_accepted < n_held_out:
+        raise ValueError(f"A threshold of -inf must accept all {n_held_out} held-out sets. Got {n_accepted} accepted.")
     if not n_accepted:
         return Promise.refused(n_held_out, more_sets)
     if not is_shown(n_accepted, n_right, precision, confidence):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -18,10 +19,14 @@ from setrbm.selective.curves import as_scores
 # but not below an eighth and not above a quarter of the held-out sets, and goes on in steps of a hundredth of them.
 # Of the starts compared in experiments/reject_power.py this one accepts most on average.
 TIMES_FEWEST, LOWEST_START, HIGHEST_START, STEP = 4, 1 / 8, 1 / 4, 1 / 100
+# How often the number of held-out sets that is advised should be enough.
+POWER = 0.8
 
 
 def fewest_sets(precision: float, confidence: float) -> int:
-    """Return how many sets, all of them right, are enough to show a precision with a confidence.
+    """Return how many accepted sets, all of them right, are enough to show a precision with a confidence.
+
+    It takes one more held-out set, whose score is the threshold.
 
     Examples
     --------
@@ -45,11 +50,12 @@ class Promise:
     Attributes
     ----------
     threshold : float
-        Sets with a score above it are accepted; infinite if no threshold keeps the promise.
+        Sets with a score above it are accepted; infinite if no tested threshold keeps the promise.
     n_held_out, n_accepted, n_right : int
         Of the held-out sets: all, those accepted, and those of these whose class is right.
     precision_bound : float
-        The lower bound of the precision, at the stated confidence, of the accepted sets; NaN if none is accepted.
+        The lower bound of the precision of the accepted sets; NaN if none is accepted. Like the promise, it holds with
+        the stated confidence over all draws of held-out sets, including those in which nothing is promised.
     share_left, share_low, share_high : float
         The share of sets that are left to people, and its 95 % interval.
     more_sets : int or None
@@ -96,9 +102,11 @@ def share_left(n_held_out: int, n_accepted: int) -> tuple[float, float, float]:
     >>> [round(share, 3) for share in share_left(1000, 700)]
     [0.3, 0.272, 0.328]
     """
-    if n_accepted in (0, n_held_out):
-        # The threshold is infinite.
-        return (0.0, 0.0, 0.0) if n_accepted else (1.0, 1.0, 1.0)
+    if not n_accepted:
+        return 1.0, 1.0, 1.0
+    if n_accepted == n_held_out:
+        # Only sets below all of these are left.
+        return 0.0, 0.0, float(beta.ppf(0.975, 1, n_held_out))
     low, high = beta.ppf([0.025, 0.975], n_held_out - n_accepted, n_accepted + 1).tolist()
     return 1.0 - n_accepted / n_held_out, low, high
 
@@ -110,7 +118,8 @@ def promise(scores: Any, right: Any, precision: float, confidence: float) -> Pro
     that a given number of sets lies above it. Going down the sequence, each threshold is tested with the exact binomial
     test of "the precision is below the target", at level 1 - confidence, until one is not rejected; the last before it
     is taken. Since every hypothesis is tested only after all before it were rejected, the level holds for all of them
-    together. Sets with equal scores are accepted together or not at all.
+    together. Sets with equal scores are accepted together or not at all, and a set with a lower score than all held-out
+    sets is never accepted.
 
     Parameters
     ----------
@@ -146,28 +155,49 @@ def promise(scores: Any, right: Any, precision: float, confidence: float) -> Pro
     check_fraction("confidence", confidence)
     scores, right = _checked(scores, right)
     order = np.argsort(-scores, kind="stable")
-    ranked, n_right = scores[order], np.concatenate([[0], np.cumsum(right[order])])
-    n, fewest, best, threshold = len(scores), fewest_sets(precision, confidence), 0, np.inf
-    for wanted in accepted_counts(n, precision, confidence).tolist():
-        lower = ranked[wanted] if wanted < n else -np.inf
-        # Fewer than wanted if there are ties.
-        m = int(np.searchsorted(-ranked, -lower, side="left"))
-        if m <= best or m < fewest:
-            continue
+    n_right = np.concatenate([[0], np.cumsum(right[order])])
+    n, best, threshold = len(scores), 0, np.inf
+    for m, lower in thresholds(scores[order], precision, confidence):
         if not is_shown(m, int(n_right[m]), precision, confidence):
             break
-        best, threshold = m, float(lower)
+        best, threshold = m, lower
     if not best:
-        return Promise.refused(n, _more_sets(n_right, precision, confidence))
+        return Promise.refused(n, _more_sets(scores[order], n_right, precision, confidence))
     return Promise.of_counts(threshold, n, best, int(n_right[best]), confidence)
+
+
+def thresholds(ranked: Floats, precision: float, confidence: float) -> Iterator[tuple[int, float]]:
+    """Yield how many held-out sets each threshold of the sequence accepts, and the threshold.
+
+    Parameters
+    ----------
+    ranked : ndarray of shape (n_sets,)
+        The scores of the held-out sets, in decreasing order.
+    precision, confidence : float
+    """
+    n, last = len(ranked), fewest_sets(precision, confidence) - 1
+    for wanted in accepted_counts(n, precision, confidence).tolist() if n else ():
+        lower = float(ranked[min(wanted, n - 1)])
+        m = _n_above(ranked, lower)
+        if wanted == n and m < n - 1:
+            # The lowest scores are equal, and so are accepted together.
+            m, lower = n, float(np.nextafter(lower, -np.inf))
+        if m > last:
+            last = m
+            yield m, lower
+
+
+def _n_above(ranked: Floats, score: float) -> int:
+    """Return how many scores lie above one of them."""
+    return int(np.searchsorted(-ranked, -score, side="left"))
 
 
 def check_fraction(name: str, value: Any) -> None:
     """Refuse a value that does not lie between 0 and 1."""
     if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 < float(value) < 1.0:
-        is_percent = isinstance(value, Real) and 1.0 < float(value) < 100.0
+        is_percent = isinstance(value, Real) and 50.0 <= float(value) < 100.0
         cure = f" For {float(value):g}%, use {float(value) / 100:g}." if is_percent else ""
-        raise ValueError(f"{name} must lie between 0 and 1. Got {value!r}.{cure}")
+        raise ValueError(f"{name} must be a number greater than 0 and less than 1. Got {value!r}.{cure}")
 
 
 def is_shown(n_accepted: int, n_right: int, precision: float, confidence: float) -> bool:
@@ -181,24 +211,36 @@ def _checked(scores: Any, right: Any) -> tuple[Floats, Mask]:
     check_consistent_length(scores, right)
     if right.dtype != np.bool_:
         raise TypeError(f"right must hold booleans: predicted == y. Got {right.dtype}.")
-    return as_scores(scores), right
+    scores = as_scores(scores)
+    if (infinite := np.flatnonzero(np.isinf(scores))).size:
+        raise ValueError(
+            f"Scores must be finite. Got {infinite.size} infinite of {len(scores)}, the first at index {infinite[0]}."
+        )
+    return scores, right
 
 
-def _more_sets(n_right: Integers, precision: float, confidence: float) -> int | None:
+def _more_sets(ranked: Floats, n_right: Integers, precision: float, confidence: float) -> int | None:
     """Return about how many held-out sets would show the precision, if those seen are typical; None if no number would.
 
-    A precision p of the accepted sets is above the target t by as many standard errors as the confidence asks for if
-    there are z^2 t (1 - t) / (p - t)^2 of them.
+    The precision must be shown where a sequence can begin, from an eighth to a quarter of the sets. A precision p of
+    the accepted sets is shown to be above the target t in 80 % of the cases if there are
+    (z + z_80)^2 t (1 - t) / (p - t)^2 of them. For p, the median over the possible beginnings is taken; the
+    best of them would mostly be luck.
     """
-    n, fewest = len(n_right) - 1, fewest_sets(precision, confidence)
-    m = np.arange(1, n + 1)
-    ahead = n_right[1:] / m - precision
-    # A precision seen on few sets is mostly luck.
-    typical = (ahead > 0.0) & (m >= min(fewest, n))
-    if not typical.any():
-        # So is a lack of it, unless that is very improbable.
-        by_luck = n < fewest and binom.cdf(n_right[n], n, precision) > 0.001
-        return fewest if by_luck else None
-    needed = norm.ppf(confidence) ** 2 * precision * (1.0 - precision) / ahead[typical] ** 2
+    n, fewest = len(ranked), fewest_sets(precision, confidence)
+    if n <= fewest:
+        # That too few of them are right is luck, unless it is very improbable.
+        is_luck = binom.cdf(n_right[n], n, precision) > 0.001
+        return max(fewest + 1, math.ceil(1.5 * n)) if is_luck else None
+    first = max(math.ceil(LOWEST_START * n), fewest)
+    last = max(math.ceil(HIGHEST_START * n), first)
+    m = np.unique([_n_above(ranked, ranked[k]) if k < n else n for k in range(first, last + 1)])
+    # A precision seen on fewer sets than the fewest says little.
+    m = m[m >= fewest] if (m >= fewest).any() else np.array([n])
+    ahead = float(np.median(n_right[m] / m)) - precision
+    if ahead <= 0.0:
+        return None
+    z = norm.ppf(confidence) + norm.ppf(POWER)
+    needed = float(z**2 * precision * (1.0 - precision) / ahead**2 * n / np.median(m))
     # Where these sets should have been enough, luck was against it.
-    return max(math.ceil(float((needed * n / m[typical]).min())), math.ceil(1.5 * n), fewest)
+    return max(math.ceil(needed), math.ceil(1.5 * n))

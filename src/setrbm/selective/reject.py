@@ -15,6 +15,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from setrbm._text import listed
 from setrbm._types import Floats, Mask
 from setrbm._warnings import warn
 from setrbm.estimators.file_parts import CanSave
@@ -69,6 +70,8 @@ class RejectOption(CanSave, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     classifier_ : classifier
         The fitted classifier. It is not fitted again after the threshold is set.
     classes_ : ndarray of shape (n_classes,)
+    sureness_ : {"probability", "margin"}
+        How sureness was measured when the threshold was set.
     promise_ : Promise
         The threshold, and what was seen on the held-out sets; with ``per_class`` a dict of one per class.
     share_left_ : tuple of float
@@ -157,7 +160,7 @@ class RejectOption(CanSave, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _refuse_too_few(self, n: int, n_classes: int, cure: str) -> None:
         confidence = self._confidence_of_each(n_classes)
-        if n < (fewest := fewest_sets(self.precision, confidence)):
+        if n < (fewest := fewest_sets(self.precision, confidence) + 1):
             of_class = " predicted as a class" if self.per_class else ""
             raise ValueError(
                 f"A precision of {self.precision:g} with a confidence of {confidence:g} needs at least {fewest} "
@@ -170,6 +173,7 @@ class RejectOption(CanSave, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _keep(self, classifier: Any, promises: Sequence[Promise]) -> None:
         """Set the fitted attributes, given one promise, or one per class."""
         self.classifier_, self.classes_ = classifier, np.asarray(classifier.classes_)
+        self.sureness_ = self.sureness
         self.promise_: Promise | dict[Any, Promise] = promises[0]
         if self.per_class:
             self.promise_ = dict(zip(self.classes_.tolist(), promises, strict=True))
@@ -179,12 +183,14 @@ class RejectOption(CanSave, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if isinstance(self.promise_, Promise):
             if not self.promise_.n_accepted:
                 cure = _cure(self.promise_, "held-out sets")
-                warn(f"No threshold keeps a precision of {self.precision:g}: all sets are left to people. {cure}")
+                warn(
+                    f"No tested threshold keeps a precision of {self.precision:g}: all sets are left to people. {cure}"
+                )
         elif refused := [label for label, one in self.promise_.items() if not one.n_accepted]:
-            cure = _cure(self.promise_[refused[0]], "held-out sets predicted as such")
+            cure = _cure(self.promise_[refused[0]], f"held-out sets predicted as {refused[0]!r}")
             warn(
-                f"No threshold keeps a precision of {self.precision:g} for {len(refused)} of {len(self.classes_)} "
-                f"classes, the first {refused[0]!s}: sets predicted as such are left to people. {cure}"
+                f"No tested threshold keeps a precision of {self.precision:g} for {listed(map(repr, refused))} "
+                f"({len(refused)} of {len(self.classes_)} classes): sets predicted as such are left to people. {cure}"
             )
 
     def accepts(self, X: Any) -> Mask:
@@ -194,7 +200,7 @@ class RejectOption(CanSave, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _sureness(self, X: Any) -> tuple[npt.NDArray[Any], Floats]:
         check_is_fitted(self, "promise_")
-        return sureness(self.classifier_, X, self.sureness)
+        return sureness(self.classifier_, X, self.sureness_)
 
     def _thresholds(self, predicted: npt.NDArray[Any]) -> Any:
         if isinstance(self.promise_, Promise):
