@@ -20,7 +20,7 @@ from setrbm.datasets import make_mail_like
 from setrbm.estimators import SetSVC
 
 N_SETS, QUICK_SETS = 14_593, 300
-SAMPLES, QUICK_SAMPLES = (500, 1_000, 2_000), (60, 120)
+SAMPLES, QUICK_SAMPLES = (2_000, 4_000, 8_000), (60, 120)
 N_TEST = 2_000
 EPOCHS, QUICK_EPOCHS = 30, 2
 ROUNDS = 5
@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     bench.add("accuracy of ClassSetRBM XOR*", model.score(test, y_test), COUNT, sizes=sizes)
     times, samples = [], QUICK_SAMPLES if bench.quick else SAMPLES
     for n in samples:
-        machine = SetSVC("migraph", C=10.0, scale=None, memory_mib=256)
+        machine = SetSVC("migraph", C=10.0, scale=None, memory_mib=4096)
         times.append(wall(lambda machine=machine, n=n: machine.fit(bags[:n], y[:n])))
         bench.add("fit of SVM-miGraph", times[-1], SECONDS, threads=cores(), sizes=f"{n:,} sets")
     bench.add(f"accuracy of SVM-miGraph, {samples[-1]:,} sets", machine.score(test, y_test), COUNT, sizes=f"{n:,} sets")

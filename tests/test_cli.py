@@ -679,7 +679,7 @@ def test_labels_that_are_texts_are_compared_as_texts(tmp_path):
     write_csv(tmp_path / "data.csv", bags)
     result = run("explain", tmp_path / "m", tmp_path / "data.csv", "--class", "7")
     assert result.exit_code == 2
-    assert "--class must name a class the model has learned: 07, 7x. Got 7." in result.stderr
+    assert "--class must name a class the model has learned: 07, 7x. Got '7'." in result.stderr
 
 
 def test_a_file_with_another_number_of_features_is_refused_by_name(tmp_path, monkeypatch):
@@ -879,7 +879,7 @@ def test_another_class_can_be_explained(work):
         ),
         (
             ("--class", "maybe"),
-            "--class must name a class the model has learned: no, yes. Got maybe.",
+            "--class must name a class the model has learned: no, yes. Got 'maybe'.",
         ),
     ],
 )
@@ -1142,8 +1142,8 @@ def test_remarks_beside_the_results_stand_on_the_page(tmp_path):
 
 def test_reproduce_names_the_nearest_rows_and_data_sets(tmp_path):
     for arguments, message in (
-        (("-m", "SVM-maxx"), "The nearest: SVM-max"),
-        (("-m", "xr*"), "The nearest: ClassSetRBM XOR*"),
+        (("-m", "SVM-maxx"), "The nearest: 'SVM-max'"),
+        (("-m", "xr*"), "The nearest: 'ClassSetRBM XOR*'"),
         (("-d", "musk3"), "the nearest: musk"),
         (("-d", "foxs"), "the nearest: fox"),
         (("-d", "musk1", "--seed", 2**32 - 1, "--repeats", 2), "for 2 repetitions"),

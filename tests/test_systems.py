@@ -30,9 +30,9 @@ def test_every_row_of_the_paper_has_a_system():
 def test_a_row_is_found_in_any_case_and_otherwise_the_nearest_are_named():
     assert find_system("svm-MIGRAPH").name == "SVM-miGraph"
     assert find_system("xor* hybrid").name == "ClassSetRBM XOR* Hybrid"
-    with pytest.raises(ValueError, match=r"Got 'ClassSetRBM XR\*'. The nearest: ClassSetRBM XOR\*"):
+    with pytest.raises(ValueError, match=r"Got 'ClassSetRBM XR\*'. The nearest: 'ClassSetRBM XOR\*'"):
         find_system("ClassSetRBM XR*")
-    with pytest.raises(ValueError, match="All: ClassSetRBM XOR, "):
+    with pytest.raises(ValueError, match="All: 'ClassSetRBM XOR', "):
         find_system("zzzzzz")
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from setrbm._text import count
 from setrbm.cli._data import Source, as_number, check_for_training
 from setrbm.cli._errors import Refused
 
@@ -191,6 +190,8 @@ def unknown_documents(fitted: Any, source: Source, texts: Bags | PageTexts) -> d
 
 def note_unknown(unknown: dict[str, list[Any]], n_documents: int) -> None:
     """Say on stderr how many documents have no known word, if any."""
+    from setrbm._text import count
+
     n = len(unknown.get("without_known_words", ()))
     if n:
         have, their = ("has", "its") if n == 1 else ("have", "their")

@@ -149,7 +149,8 @@ def _curves(table: Table2) -> list[str]:
         "the accepted predictions that is right, *recall* the part of all sets that is accepted and right; it ends at "
         "the accuracy. Both are micro-averaged over the classes, as in the paper's figure. Predictions are accepted in "
         "the order of the probability of the predicted class or, for support vector machines, of its margin to the "
-        "second class.",
+        "second class. The decision function of the kernel machines counts votes between pairs of classes, which ranks "
+        "predictions poorly: their curves do them less than justice, their accuracies do not suffer from it.",
         "",
         f"![Precision against recall]({IMAGES}/{CURVES})",
         "",
