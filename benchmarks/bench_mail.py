@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     for n in samples:
         machine = SetSVC("migraph", C=10.0, scale=None, memory_mib=4096)
         times.append(wall(lambda machine=machine, n=n: machine.fit(bags[:n], y[:n])))
-        bench.add("fit of SVM-miGraph", times[-1], SECONDS, threads=cores(), sizes=f"{n:,} sets")
+        bench.add(f"fit of SVM-miGraph, {n:,} sets", times[-1], SECONDS, threads=cores(), sizes=f"{n:,} sets")
     bench.add(f"accuracy of SVM-miGraph, {samples[-1]:,} sets", machine.score(test, y_test), COUNT, sizes=f"{n:,} sets")
     all_of_it = extrapolated(samples, times, n_sets)
     bench.add("fit of SVM-miGraph, extrapolated", all_of_it, SECONDS, threads=cores(), sizes=f"{n_sets:,} sets")

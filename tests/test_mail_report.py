@@ -25,7 +25,7 @@ def lines_of(page, start):
 def test_the_page_opens_with_the_table_and_warns_that_the_mail_is_generated():
     page = page_of(*everything())
     assert page.startswith("# The paper's Table 2\n\nHow well are documents with pages classified?")
-    assert page.split("\n\n")[2].startswith("| | DsUs (generated) | paper | DsDe (generated) | paper | 20 News")
+    assert page.split("\n\n")[2].startswith("| | DsUs | paper | DsDe | paper | threads | packages |")
     assert page.index("**DsUs and DsDe are generated here.**") < page.index("## ")
     rows, curves = everything()
     table = Table2(rows, curves)

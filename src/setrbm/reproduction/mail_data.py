@@ -71,6 +71,8 @@ COLLECTIONS = {
     )
 }  # fmt: skip
 ALL = (*MAIL_DATASETS, *COLLECTIONS)
+# Names of the data sets, short as heads of columns, and in full.
+HEADS = {name: name for name in MAIL_DATASETS} | {"threads": "threads", "debian": "packages"}
 TITLES = {name: f"{name} (generated)" for name in MAIL_DATASETS} | {one.name: one.title for one in COLLECTIONS.values()}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import median
 
 from setrbm.reproduction.account import duration, run_line
-from setrbm.reproduction.mail_data import TITLES
+from setrbm.reproduction.mail_data import HEADS, TITLES
 from setrbm.reproduction.mail_plots import draw_curves
 from setrbm.reproduction.mail_systems import FIRST, HIDDEN, N_SAMPLE, OURS, USUAL
 from setrbm.reproduction.mail_tables import MailRecords, Table2, extrapolate, kernel_bytes
@@ -80,7 +80,7 @@ def mail_report_text(table: Table2, records: MailRecords) -> str:
 
 
 def _head(table: Table2) -> list[str]:
-    heads = [head for name in table.datasets for head in (TITLES[name], *(["paper"] if name in MAIL_DATASETS else []))]
+    heads = [head for name in table.datasets for head in (HEADS[name], *(["paper"] if name in MAIL_DATASETS else []))]
     marks, rows = marks_of(table, "corrected"), []
     for system in table.systems:
         cells = []
@@ -99,7 +99,8 @@ def _head(table: Table2) -> list[str]:
         *([f"**{table.shortcut}**", ""] if table.shortcut else []),
         *markdown_table(heads, rows),
         "",
-        f"Accuracy in percent, mean of {table.n_folds} splits ± their standard deviation. Star: best. Bold: not "
+        "DsUs and DsDe are generated mail, threads are discussions of the 20 Newsgroups collection, packages are those "
+        f"of Debian. Accuracy in percent, mean of {table.n_folds} splits ± their standard deviation. Star: best. Bold: not "
         "significantly worse than the best of the data set at the 5% level (corrected resampled t-test). An incomplete "
         "cell shows its number of splits.",
         "",
@@ -156,7 +157,7 @@ def _curves(table: Table2) -> list[str]:
         "",
         "Means over the splits; a line ends where the first split does. The area under the curve, in percent:",
         "",
-        *markdown_table([TITLES[name] for name in table.datasets], rows),
+        *markdown_table([HEADS[name] for name in table.datasets], rows),
     ]
 
 
@@ -181,7 +182,7 @@ def _times(table: Table2) -> list[str]:
         "run on different machines, some beside other work (see the runs below), so compare orders of magnitude; "
         "`benchmarks/bench_mail.py` measures a fit alone.",
         "",
-        *markdown_table([TITLES[name] for name in table.datasets], rows),
+        *markdown_table([HEADS[name] for name in table.datasets], rows),
     ]
 
 
