@@ -100,9 +100,9 @@ def _head(table: Table2) -> list[str]:
         *markdown_table(heads, rows),
         "",
         "DsUs and DsDe are generated mail, threads are discussions of the 20 Newsgroups collection, packages are those "
-        f"of Debian. Accuracy in percent, mean of {table.n_folds} splits ± their standard deviation. Star: best. Bold: not "
-        "significantly worse than the best of the data set at the 5% level (corrected resampled t-test). An incomplete "
-        "cell shows its number of splits.",
+        f"of Debian. Accuracy in percent, mean of {table.n_folds} splits ± their standard deviation. Star: best. Bold: "
+        "not significantly worse than the best of the data set at the 5% level (corrected resampled t-test). An "
+        "incomplete cell shows its number of splits.",
         "",
         WARNING,
         "",
