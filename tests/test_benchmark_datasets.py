@@ -23,7 +23,7 @@ from setrbm.datasets.benchmarks import Benchmark, benchmark_path, content_digest
 
 # Where the real files are: a folder the user names, else the one beside the checkout.
 REAL = [Path(os.environ["SETRBM_DATA"])] if os.environ.get("SETRBM_DATA") else []
-REAL += [Path(__file__).parents[2] / "shared" / "data" / "mil"]
+REAL += [Path(__file__).parents[2] / "shared" / "data"]
 DOWNLOADS = os.environ.get("SETRBM_TEST_DOWNLOADS") == "1"
 
 TOY_ROWS = (
@@ -41,7 +41,7 @@ BARE_CSV = "".join(f"{label},{bag},{a},{b}\r\n" for bag, label, a, b in TOY_ROWS
 def real_file(name):
     """Return the real file of a benchmark, or skip the test."""
     for folder in REAL:
-        for place in (folder, folder / "mil"):
+        for place in (folder, folder / "mil", folder / "mil_more"):
             if (path := place / f"{name}.csv.gz").is_file():
                 return path
     pytest.skip(f"needs {name}.csv.gz, which is not here; set SETRBM_DATA to its folder")
@@ -118,16 +118,32 @@ def test_musk1_of_the_package_has_the_digest_of_the_file():
     assert content_digest(*read_sets(real_file("musk1"))) == content_digest(*load_musk1())
 
 
-@pytest.mark.parametrize("name", ["musk2", "elephant", "fox", "tiger"])
+@pytest.mark.parametrize("name", [name for name in BENCHMARKS if name != "musk1"])
 def test_the_real_file_is_the_benchmark(name):
     bags, y = load_benchmark(name, real_file(name).parent)
     assert y.dtype == np.int64
-    assert set(y.tolist()) == {0, 1}
+    assert set(y.tolist()) == set(range(BENCHMARKS[name].n_classes))
     assert len(bags) == len(y) == BENCHMARKS[name].n_sets
+    assert (BENCHMARKS[name].n_positive is None) == (BENCHMARKS[name].n_classes > 2)
+
+
+def test_a_benchmark_of_ten_classes_can_be_fetched_from_a_file(home):
+    source = real_file("corel10")
+    assert fetch_benchmark("corel10", source=source) == home / "corel10.csv.gz"
+    bags, y = load_benchmark("corel10")
+    assert (len(bags), np.bincount(y).tolist()) == (1000, [100] * 10)
+
+
+def test_the_subfolders_of_the_data_folder_are_searched():
+    home = real_file("corel10").parent.parent
+    assert {benchmark_path(name, home).parent.name for name in ("fox", "corel10")} == {"mil", "mil_more"}
 
 
 def test_every_benchmark_is_under_its_name_with_license_and_citation():
-    assert list(BENCHMARKS) == ["musk1", "musk2", "elephant", "fox", "tiger"]
+    assert list(BENCHMARKS) == [
+        "musk1", "musk2", "elephant", "fox", "tiger",
+        "mutagenesis1", "mutagenesis2", "newsgroups1", "newsgroups2", "newsgroups3", "corel10",
+    ]  # fmt: skip
     for name, one in BENCHMARKS.items():
         assert one.name == name
         assert re.fullmatch("[0-9a-f]{64}", one.digest)
@@ -138,9 +154,7 @@ def test_every_benchmark_is_under_its_name_with_license_and_citation():
 
 @pytest.mark.parametrize("use", [load_benchmark, fetch_benchmark])
 def test_an_unknown_name_is_answered_with_the_nearest_and_the_list(use):
-    with pytest.raises(
-        ValueError, match=r"one of musk1, musk2, elephant, fox, tiger\. Got 'Elefant'; the nearest: elephant\."
-    ):
+    with pytest.raises(ValueError, match=r"one of musk1, musk2, .*, corel10\. Got 'Elefant'; the nearest: elephant\."):
         use("Elefant")
     with pytest.raises(ValueError, match=r"Got '\.\./\.\./etc/passwd'\.$"):
         use("../../etc/passwd")
@@ -191,7 +205,7 @@ def test_a_missing_benchmark_is_reported_with_the_places_searched_and_the_comman
     there = re.escape(repr(str(tmp_path / "home")))
     with pytest.raises(
         FileNotFoundError,
-        match=rf"none of musk2.csv.gz, musk2.csv, mil.musk2.csv.gz, mil.musk2.csv in {there}\. "
+        match=rf"none of musk2.csv.gz, musk2.csv, mil.musk2.csv.gz, mil.musk2.csv, mil_more.* in {there}\. "
         "Run: setrbm datasets --fetch musk2$",
     ):
         load_benchmark("musk2")
@@ -214,8 +228,8 @@ def test_a_missing_benchmark_is_reported_with_the_places_searched_and_the_comman
         (TOY_CSV.replace("2,0,", "2,1,"), r"3 sets \(2 positive\).*Got 3 sets \(3 positive\).* in '.*toy.csv'"),
         (TOY_CSV.replace("2,0,", "2,1,").replace("\n1,1,", "\n1,0,"), "the counts match, but values, labels or"),
         (TOY_CSV.replace("f0,f1", "f0,f1,f2").replace("\n1", ",0\n1"), "Every row must have one cell for each"),
-        (TOY_CSV.replace("2,0,", "2,-1,"), "Labels of a benchmark must be 1 and 0. Got -1 in '.*toy.csv'"),
-        (TOY_CSV.replace("2,0,", "2,no,"), "Labels of a benchmark must be 1 and 0. Got '1' in '.*toy.csv'"),
+        (TOY_CSV.replace("2,0,", "2,-1,"), "Labels of the benchmark must be 1 and 0. Got -1 in '.*toy.csv'"),
+        (TOY_CSV.replace("2,0,", "2,no,"), "Labels of the benchmark must be 1 and 0. Got '1' in '.*toy.csv'"),
         (TOY_CSV.replace("2.25", "nan"), "must hold a finite number. Got 'nan' in line 4"),
         ("", "must start with a line of column names"),
     ],
@@ -324,7 +338,7 @@ def test_the_real_benchmarks_are_fetched_from_a_folder(home, name):
         (b"bag,label,f0\n1,1,2\n1,1\n", "as many features as the first row. Got 2 cells, not 3, in line 3 of '.*rows'"),
         (b"1,1\n", "Got 2 cells, not 3, in line 1"),
         (b"7\n", "Got 1 cells, not 3, in line 1"),
-        (b"bag,label,f0\n1,yes,2\n", "Labels must be 1 and 0, or 1 and -1. Got 'yes' in line 2"),
+        (b"bag,label,f0\n1,yes,2\n", "Labels must be 1 and 0, 1 and -1, or .* Got 'yes' in line 2"),
         (b"bag,label,f0\n1,1,inf\n", "Every feature must be a finite number. Got 'inf' in line 2"),
         (b"bag,label,f0\n1,1,\n", "Every feature must be a finite number. Got '' in line 2"),
         (b"bag,label,f0\n ,1,3\n", "Every row must have a bag. Got an empty cell in line 2"),

@@ -217,12 +217,24 @@ def test_what_the_library_says_while_a_bar_is_shown_stays_on_stderr(monkeypatch,
 
     # rich takes any stream for a terminal then.
     monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
     with Bar("Fitting", total=1.0, quiet=quiet):
         print("compiling once", file=sys.stderr)
     shown = capsys.readouterr()
     assert shown.out == ""
     assert "compiling once\n" in shown.err
     assert ("Fitting" in shown.err) != quiet
+
+
+def test_a_terminal_that_cannot_draw_a_bar_gets_lines(monkeypatch, capsys):
+    from setrbm.cli import _progress
+
+    monkeypatch.setattr(_progress, "SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "dumb")
+    with _progress.Bar("Fitting", total=1.0) as bar:
+        bar.show(0.5, "half of it")
+    assert "Fitting: half of it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -911,9 +923,11 @@ def data_home(tmp_path, monkeypatch):
 
 
 def test_benchmarks_are_listed_with_their_place_or_the_command_that_fetches_them(data_home):
+    from setrbm.datasets import benchmarks
+
     told = {one["name"]: one for one in answer("datasets", "--data-home", data_home)["datasets"]}
-    assert list(told) == ["musk1", "musk2", "elephant", "fox", "tiger"]
-    assert [one["here"] for one in told.values()] == [True, False, False, True, False]
+    assert list(told) == list(benchmarks.BENCHMARKS)
+    assert [name for name, one in told.items() if one["here"]] == ["musk1", "fox"]
     assert told["musk1"]["in_package"]
     assert (told["musk2"]["sets"], told["musk2"]["vectors"], told["musk2"]["features"]) == (102, 6598, 166)
     assert told["fox"]["path"] == str(data_home / "fox.csv")
@@ -926,7 +940,7 @@ def test_benchmarks_are_listed_with_their_place_or_the_command_that_fetches_them
     assert re.search(r"fox .*damaged", shown)
     assert told["fox"]["fault"] in shown
     assert told["musk1"]["fault"] is None
-    assert shown.count("license: ") == shown.count("cite: ") == shown.count("SHA-256") == 5
+    assert shown.count("license: ") == shown.count("cite: ") == shown.count("SHA-256") == 11
     assert f"elephant: missing. Run: {told['elephant']['fetch']}\n" in shown
 
 

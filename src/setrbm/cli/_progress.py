@@ -35,7 +35,8 @@ class Bar:
         self._begin = self._last_line = time.perf_counter()
         console = Console(stderr=True, markup=False, highlight=False)
         self._bar: Progress | None = None
-        if console.is_terminal and not quiet:
+        # rich draws no bar on a terminal that cannot move its cursor.
+        if console.is_terminal and not console.is_dumb_terminal and not quiet:
             columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}"))
             self._bar = Progress(*columns, console=console, transient=True)
             self._task = self._bar.add_task(title, total=total, note="")

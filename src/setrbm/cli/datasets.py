@@ -80,8 +80,9 @@ def _listed(data_home: Path | None) -> list[dict[str, Any]]:
         path = benchmark_path(one.name, data_home)
         documents.append(
             {
-                "name": one.name, "title": one.title, "sets": one.n_sets, "positive": one.n_positive,
-                "vectors": one.n_vectors, "features": one.n_features, "here": path is not None,
+                "name": one.name, "title": one.title, "sets": one.n_sets, "classes": one.n_classes,
+                "positive": one.n_positive, "vectors": one.n_vectors, "features": one.n_features,
+                "here": path is not None,
                 "fault": None if path is None else _fault(one.name, data_home),
                 "in_package": one.in_package, "path": None if path is None else str(path),
                 "fetch": None if path is not None else fetch_command(one.name, data_home),
@@ -104,9 +105,9 @@ def _fault(name: str, data_home: Path | None) -> str | None:
 
 def _show(listed: list[dict[str, Any]]) -> None:
     rows = [
-        (d["name"], d["title"], d["sets"], d["positive"], d["vectors"], d["features"], _whether_here(d)) for d in listed
+        (d["name"], d["title"], d["sets"], d["classes"], d["vectors"], d["features"], _whether_here(d)) for d in listed
     ]
-    show_table("", ("name", "title", "sets", "positive", "vectors", "features", "here"), rows)
+    show_table("", ("name", "title", "sets", "classes", "vectors", "features", "here"), rows)
     # Not in the table, where long paths and commands would be wrapped.
     for d in listed:
         place = "inside the package" if d["in_package"] else d["path"]

@@ -217,9 +217,9 @@ def _find_columns(first: list[str], where: str) -> tuple[int, int, int]:
 
 
 def _label(cell: str, line: str) -> str:
-    if cell not in LABELS:
-        raise ValueError(f"Labels must be 1 and 0, or 1 and -1. Got {cell!r} in {line}.")
-    return LABELS[cell]
+    if cell not in LABELS and not (cell.isascii() and cell.isdigit()):
+        raise ValueError(f"Labels must be 1 and 0, 1 and -1, or 0, 1, 2 and so on. Got {cell!r} in {line}.")
+    return LABELS.get(cell, cell)
 
 
 def _features(cells: list[str], bag_at: int, label_at: int, line: str) -> list[str]:

