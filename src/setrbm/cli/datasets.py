@@ -104,10 +104,8 @@ def _fault(name: str, data_home: Path | None) -> str | None:
 
 
 def _show(listed: list[dict[str, Any]]) -> None:
-    rows = [
-        (d["name"], d["title"], d["sets"], d["classes"], d["vectors"], d["features"], _whether_here(d)) for d in listed
-    ]
-    show_table("", ("name", "title", "sets", "classes", "vectors", "features", "here"), rows)
+    rows = [(d["name"], d["title"], d["sets"], d["vectors"], d["features"], _whether_here(d)) for d in listed]
+    show_table("", ("name", "title", "sets", "vectors", "features", "here"), rows)
     # Not in the table, where long paths and commands would be wrapped.
     for d in listed:
         place = "inside the package" if d["in_package"] else d["path"]
