@@ -4,10 +4,11 @@ from itertools import product
 
 import numpy as np
 
-from setrbm.energy import Params
+from setrbm.energy import Joint, Params
 
 CONSTRAINTS = ["xor", "or"]
-POOLINGS = ["soft", "hard"]
+POOLINGS = ["soft", "hard", "mean"]
+JOINTS = [Joint(constraint, is_mean) for is_mean in (False, True) for constraint in CONSTRAINTS]
 
 
 def random_params(rng, n_features, n_hidden, n_classes, scale=1.0):
@@ -29,24 +30,28 @@ def hidden_states(n_vectors, n_hidden, constraint):
                 yield h, g
 
 
-def energy(X, y, h, g, params, visible="binary"):
-    """The energy as the paper prints it; Gaussian units have |x - b|^2 / 2 in place of -b.x."""
-    alone = -(X @ params.b).sum() if visible == "binary" else 0.5 * ((X - params.b) ** 2).sum()
+def energy(X, y, h, g, params, joint):
+    """The energy as the paper prints it; Gaussian units have |x - b|^2 / 2 in place of -b.x.
+
+    With mean pooling, every unit that is held costs log |X|.
+    """
+    alone = -(X @ params.b).sum() if joint.visible == "binary" else 0.5 * ((X - params.b) ** 2).sum()
+    alone += np.log(len(X)) * g.sum() if joint.is_mean else 0.0
     return -params.d[y] + alone - (h @ params.c).sum() - (h * (X @ params.W.T)).sum() - (g @ params.U[:, y]).sum()
 
 
-def log_joint(X, params, constraint, visible="binary"):
+def log_joint(X, params, joint):
     """log sum over hidden states of exp(-E), for every class."""
-    states = list(hidden_states(len(X), len(params.c), constraint))
+    states = list(hidden_states(len(X), len(params.c), joint.constraint))
     return np.array(
-        [np.log(sum(np.exp(-energy(X, y, h, g, params, visible)) for h, g in states)) for y in range(len(params.d))]
+        [np.log(sum(np.exp(-energy(X, y, h, g, params, joint)) for h, g in states)) for y in range(len(params.d))]
     )
 
 
-def hidden_marginals(X, y, params, constraint):
+def hidden_marginals(X, y, params, joint):
     """p(h = 1 | X, y) and p(g = 1 | X, y)."""
-    states = list(hidden_states(len(X), len(params.c), constraint))
-    weight = np.array([np.exp(-energy(X, y, h, g, params)) for h, g in states])
+    states = list(hidden_states(len(X), len(params.c), joint.constraint))
+    weight = np.array([np.exp(-energy(X, y, h, g, params, joint)) for h, g in states])
     weight /= weight.sum()
     return sum(w * h for w, (h, _) in zip(weight, states, strict=True)), sum(
         w * g for w, (_, g) in zip(weight, states, strict=True)
@@ -59,10 +64,10 @@ def visible_states(n_vectors, n_features):
         yield np.reshape(bits, (n_vectors, n_features))
 
 
-def joint_distribution(n_vectors, params, constraint):
+def joint_distribution(n_vectors, params, joint):
     """p(X, y | size) over every binary X and every y, with the X in order."""
     states = list(visible_states(n_vectors, len(params.b)))
-    logs = np.array([log_joint(X, params, constraint) for X in states])
+    logs = np.array([log_joint(X, params, joint) for X in states])
     p = np.exp(logs - logs.max())
     return states, p / p.sum()
 

@@ -4,7 +4,7 @@ from scipy import sparse
 from scipy.special import log_expit
 
 import brute
-from brute import CONSTRAINTS, POOLINGS, finite_differences, random_params
+from brute import CONSTRAINTS, JOINTS, POOLINGS, finite_differences, random_params
 from setrbm.energy import (
     Params,
     energy,
@@ -26,41 +26,53 @@ def case(request):
 
 
 @pytest.mark.parametrize("visible", ["binary", "gaussian"])
-@pytest.mark.parametrize("constraint", CONSTRAINTS)
-def test_energy_equals_the_definition_and_forbidden_states_are_refused(case, constraint, visible):
+@pytest.mark.parametrize("joint", JOINTS, ids=str)
+def test_energy_equals_the_definition_and_forbidden_states_are_refused(case, joint, visible):
     X, params = case
-    for h, g in brute.hidden_states(3, 2, constraint):
-        expected = brute.energy(X, 1, h, g, params, visible)
-        assert energy(X, 1, h, g, params, constraint, visible) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    joint = joint._replace(visible=visible)
+    for h, g in brute.hidden_states(3, 2, joint.constraint):
+        expected = brute.energy(X, 1, h, g, params, joint)
+        assert energy(X, 1, h, g, params, joint) == pytest.approx(expected, rel=1e-12, abs=1e-12)
     with pytest.raises(ValueError, match="h and g must satisfy 'x?or': at most one g per unit"):
-        energy(X, 1, np.ones((3, 2)), np.ones((3, 2)), params, constraint)
+        energy(X, 1, np.ones((3, 2)), np.ones((3, 2)), params, joint)
 
 
 @pytest.mark.parametrize("visible", ["binary", "gaussian"])
-@pytest.mark.parametrize("constraint", CONSTRAINTS)
-def test_the_log_joint_equals_a_sum_over_every_hidden_state(case, constraint, visible):
+@pytest.mark.parametrize("joint", JOINTS, ids=str)
+def test_the_log_joint_equals_a_sum_over_every_hidden_state(case, joint, visible):
     X, params = case
-    expected = brute.log_joint(X, params, constraint, visible)
-    np.testing.assert_allclose(log_joint(X, ONE, params, constraint, visible)[0], expected, rtol=1e-10)
+    joint = joint._replace(visible=visible)
+    expected = brute.log_joint(X, params, joint)
+    np.testing.assert_allclose(log_joint(X, ONE, params, joint)[0], expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize("constraint", CONSTRAINTS)
-def test_the_soft_posterior_equals_a_sum_over_every_hidden_state(case, constraint):
+@pytest.mark.parametrize("joint", JOINTS, ids=str)
+def test_the_posterior_equals_a_sum_over_every_hidden_state(case, joint):
     X, params = case
-    logs = brute.log_joint(X, params, constraint)
+    logs = brute.log_joint(X, params, joint)
     expected = np.exp(logs - logs.max()) / np.exp(logs - logs.max()).sum()
-    posterior = np.exp(log_posterior(free_energy(X, ONE, params, constraint, "soft")))[0]
+    pooling = "mean" if joint.is_mean else "soft"
+    posterior = np.exp(log_posterior(free_energy(X, ONE, params, joint.constraint, pooling)))[0]
     np.testing.assert_allclose(posterior, expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize("constraint", CONSTRAINTS)
-def test_free_energy_is_the_log_joint_without_the_terms_that_do_not_depend_on_y(case, constraint):
+@pytest.mark.parametrize("joint", JOINTS, ids=str)
+def test_free_energy_is_the_log_joint_without_the_terms_that_do_not_depend_on_y(case, joint):
     X, params = case
     dropped = (X @ params.b).sum()
-    if constraint == "or":
+    if joint.constraint == "or":
         dropped += softplus(X @ params.W.T + params.c).sum()
-    F = free_energy(X, ONE, params, constraint, "soft")[0]
-    np.testing.assert_allclose(-F + dropped, brute.log_joint(X, params, constraint), rtol=1e-10)
+    F = free_energy(X, ONE, params, joint.constraint, "mean" if joint.is_mean else "soft")[0]
+    np.testing.assert_allclose(-F + dropped, brute.log_joint(X, params, joint), rtol=1e-10)
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_mean_pooling_does_not_see_how_often_a_set_repeats_its_vectors(case, constraint):
+    X, params = case
+    once = free_energy(X, ONE, params, constraint, "mean")
+    np.testing.assert_allclose(free_energy(np.tile(X, (7, 1)), 7 * ONE, params, constraint, "mean"), once, rtol=1e-12)
+    soft = free_energy(np.tile(X, (7, 1)), 7 * ONE, params, constraint, "soft")
+    assert np.abs(soft - once).max() > 0.1
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)

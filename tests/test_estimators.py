@@ -390,7 +390,7 @@ def test_hidden_probabilities_have_one_row_per_vector():
 def test_only_soft_pooling_has_a_joint_distribution():
     bags, y = easy()
     model = ClassSetRBM(5, max_epochs=2).fit(bags, y)
-    with pytest.raises(ValueError, match="log_joint needs pooling='soft'"):
+    with pytest.raises(ValueError, match="log_joint needs pooling='soft' or 'mean'"):
         model.log_joint(bags)
     soft = ClassSetRBM(5, pooling="soft", max_epochs=2).fit(bags, y)
     joint = soft.log_joint(bags)
@@ -613,7 +613,7 @@ def test_a_failed_fit_leaves_a_fitted_estimator_usable(break_it):
     ("settings", "message"),
     [
         ({"constraint": "and"}, "constraint must be one of 'xor', 'or'. Got 'and'"),
-        ({"pooling": "max"}, "pooling must be one of 'soft', 'hard'. Got 'max'"),
+        ({"pooling": "max"}, "pooling must be one of 'soft', 'hard', 'mean'. Got 'max'"),
         ({"objective": "both"}, "objective must be one of"),
         ({"visible": "poisson"}, "visible must be one of"),
         ({"scale": "standard"}, "scale must be one of 'auto', None"),

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from setrbm import Bags, ClassSetRBMCV, load, save
 from setrbm.estimators import PageWords
 from setrbm.estimators.class_set_rbm import FOR_TEXT
-from setrbm.estimators.word_weights import WEIGHTS
+from setrbm.estimators.word_weights import WEIGHTS, information
 
 DOCUMENTS = [
     ["Dear customer, your invoice is attached.", "Amount due: 40 euros. Amount!"],
@@ -334,3 +334,10 @@ def test_settings_that_became_wrong_are_refused_in_transform():
     words.weights = "bm25"
     with pytest.raises(ValueError, match="weights must be one of"):
         words.transform(DOCUMENTS)
+
+
+def test_a_word_of_all_documents_says_nothing_about_the_class_and_never_less():
+    for seed in range(200):
+        n_of_class = np.random.default_rng(seed).integers(1, 500, 7)
+        told = information(n_of_class[np.newaxis].astype(float), n_of_class)
+        assert 0.0 <= told[0] < 1e-12

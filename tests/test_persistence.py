@@ -206,7 +206,7 @@ def test_an_unfitted_model_cannot_be_saved(tmp_path):
 def test_a_selected_setting_that_is_invalid_is_refused(tmp_path):
     model = ClassSetRBMCV(5, pooling=("soft", "hard"), learning_rate=0.1, init_scale=0.1, max_epochs=2).fit(X, Y)
     model.cv_results_["params"][model.best_index_]["pooling"] = "zz"
-    with pytest.raises(ValueError, match="pooling must be one of 'soft', 'hard'. Got 'zz'"):
+    with pytest.raises(ValueError, match="pooling must be one of 'soft', 'hard', 'mean'. Got 'zz'"):
         model.save(tmp_path / "m")
     assert not list(tmp_path.iterdir())
 

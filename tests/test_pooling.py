@@ -19,8 +19,12 @@ def a(request):
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_pools_equal_their_definition(a, constraint, pooling):
     v = a if constraint == "xor" else np.log(expit(a))
-    join = (lambda part: np.log(np.exp(part).sum(axis=0))) if pooling == "soft" else (lambda part: part.max(axis=0))
-    expected = [join(v[start:stop]) for start, stop in pairwise(OFFSETS)]
+    join = {
+        "soft": lambda part: np.log(np.exp(part).sum(axis=0)),
+        "mean": lambda part: np.log(np.exp(part).mean(axis=0)),
+        "hard": lambda part: part.max(axis=0),
+    }
+    expected = [join[pooling](v[start:stop]) for start, stop in pairwise(OFFSETS)]
     pool, _ = set_pool(a, OFFSETS, constraint, pooling)
     np.testing.assert_allclose(pool, expected, rtol=1e-12)
 
@@ -40,10 +44,10 @@ def test_the_slope_equals_finite_differences(a, constraint, pooling):
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
-def test_repeating_every_vector_k_times_adds_log_k_to_soft_pools_and_nothing_to_hard_ones(a, constraint):
+def test_repeating_every_vector_k_times_adds_log_k_to_soft_pools_and_nothing_to_others(a, constraint):
     k, first = 3, OFFSETS[1:3]
     part = a[first[0] : first[1]]
-    for pooling, shift in (("soft", np.log(k)), ("hard", 0.0)):
+    for pooling, shift in (("soft", np.log(k)), ("hard", 0.0), ("mean", 0.0)):
         once, _ = set_pool(part, np.array([0, 3]), constraint, pooling)
         often, _ = set_pool(np.repeat(part, k, axis=0), np.array([0, 3 * k]), constraint, pooling)
         np.testing.assert_allclose(often, once + shift, rtol=0, atol=1e-14)

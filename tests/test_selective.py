@@ -668,6 +668,8 @@ def test_a_display_draws_the_curve_and_names_its_area(digits, display, x, y, are
     shown = display.from_estimator(model, X[300:], labels[300:], kind="margin", color="red")
     np.testing.assert_array_equal(shown.line_.get_xdata(), getattr(curve, x))
     np.testing.assert_array_equal(shown.line_.get_ydata(), getattr(curve, y))
+    # Up to each point, the value is that of the point itself, not of the one before.
+    assert shown.line_.get_drawstyle() == "steps-pre"
     assert shown.line_.get_color() == "red"
     assert shown.line_.get_label() == f"LogisticRegression (area {getattr(curve, area):.3f})"
     assert x in shown.ax_.get_xlabel()

@@ -13,7 +13,7 @@ Integers = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 
 Constraint = Literal["xor", "or"]
-Pooling = Literal["soft", "hard"]
+Pooling = Literal["soft", "hard", "mean"]
 Visible = Literal["binary", "gaussian"]
 Unit = Literal["set", "rbm", "mlp", "logit"]
 Criterion = Literal["likelihood", "error"]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,22 @@ from scipy.special import expit
 
 from setrbm._types import Array, Constraint, Integers, Pooling, Visible
 from setrbm.pooling import set_pool
+
+
+class Joint(NamedTuple):
+    """What defines the joint distribution of a set, its label and its hidden units, given the parameters.
+
+    Attributes
+    ----------
+    constraint : {"xor", "or"}
+    is_mean : bool
+        Whether a unit that is held costs the logarithm of the size of the set, as for pooling "mean".
+    visible : {"binary", "gaussian"}
+    """
+
+    constraint: Constraint
+    is_mean: bool = False
+    visible: Visible = "binary"
 
 
 @dataclass
@@ -76,22 +92,22 @@ def activations(X: Any, params: Params) -> Array:
     return np.asarray(X @ params.W.T) + params.c
 
 
-def energy(
-    X: Any, y: int, h: Array, g: Array, params: Params, constraint: Constraint, visible: Visible = "binary"
-) -> float:
+def energy(X: Any, y: int, h: Array, g: Array, params: Params, joint: Joint) -> float:
     r"""Return the energy of one set with its label and hidden units.
 
     .. math:: E = -d_y - \sum_s b \cdot x_s - \sum_s c \cdot h_s - \sum_s h_s \cdot W x_s - \sum_s g_s \cdot U_{\cdot y}
+              \;\left(+ \log |X| \sum_{sj} g_{sj} \text{ for mean}\right)
 
     Parameters
     ----------
     h, g : ndarray of shape (n_vectors, n_hidden)
         Zeros and ones: each unit has at most one g that is on, and h >= g. For xor, h = g.
     """
-    if (g.sum(axis=0) > 1).any() or (h < g).any() or (constraint == "xor" and (h != g).any()):
-        raise ValueError(f"h and g must satisfy {constraint!r}: at most one g per unit, h >= g (xor: h = g).")
-    seen_by_inputs = visible_term(X, params, visible).sum() + (h * activations(X, params)).sum()
-    return float(-params.d[y] - seen_by_inputs - (g @ params.U[:, y]).sum())
+    if (g.sum(axis=0) > 1).any() or (h < g).any() or (joint.constraint == "xor" and (h != g).any()):
+        raise ValueError(f"h and g must satisfy {joint.constraint!r}: at most one g per unit, h >= g (xor: h = g).")
+    seen_by_inputs = visible_term(X, params, joint.visible).sum() + (h * activations(X, params)).sum()
+    cost = np.log(len(h)) * g.sum() if joint.is_mean else 0.0
+    return float(-params.d[y] - seen_by_inputs - (g @ params.U[:, y]).sum() + cost)
 
 
 def softplus(v: Array) -> Array:
@@ -129,7 +145,7 @@ def visible_term(X: Any, params: Params, visible: Visible) -> Array:
     return np.asarray(-0.5 * ((dense - params.b) ** 2).sum(axis=1))
 
 
-def log_joint(X: Any, offsets: Integers, params: Params, constraint: Constraint, visible: Visible = "binary") -> Array:
+def log_joint(X: Any, offsets: Integers, params: Params, joint: Joint) -> Array:
     r"""Return the log of the sum of exp(-E) over all allowed hidden states; shape (n_sets, n_classes).
 
     This is log p(X, y) up to the constant log Z, which is the same for all sets of one size:
@@ -138,9 +154,9 @@ def log_joint(X: Any, offsets: Integers, params: Params, constraint: Constraint,
               \;\left(+ \sum_{sj} \mathrm{softplus}(a_{sj}) \text{ for or}\right)
     """
     a = activations(X, params)
-    pool, _ = set_pool(a, offsets, constraint, "soft")
-    alone = visible_term(X, params, visible)
-    if constraint == "or":
+    pool, _ = set_pool(a, offsets, joint.constraint, "mean" if joint.is_mean else "soft")
+    alone = visible_term(X, params, joint.visible)
+    if joint.constraint == "or":
         alone = alone + softplus(a).sum(axis=1)
     return np.add.reduceat(alone, offsets[:-1])[:, np.newaxis] - free_energy_of_pool(pool, params)
 

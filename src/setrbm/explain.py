@@ -236,7 +236,7 @@ def pools_without_each(v: Array, offsets: Integers, pooling: Pooling) -> Array:
 
     The pools of the vectors before and after it are combined, since subtracting it from the whole pool would cancel.
     """
-    join = np.logaddexp if pooling == "soft" else np.maximum
+    join = np.maximum if pooling == "hard" else np.logaddexp
     starts, sizes = offsets[:-1], np.diff(offsets)
     before, after = np.full_like(v, -np.inf), np.full_like(v, -np.inf)
     for s in range(1, sizes.max()):
@@ -244,7 +244,11 @@ def pools_without_each(v: Array, offsets: Integers, pooling: Pooling) -> Array:
         before[rows] = join(before[rows - 1], v[rows - 1])
         rows = offsets[1:][sizes > s] - 1 - s
         after[rows] = join(after[rows + 1], v[rows + 1])
-    return np.asarray(join(before, after))
+    without = np.asarray(join(before, after))
+    if pooling == "mean":
+        # A set of one has no vectors left; its pool stays -inf.
+        without -= np.repeat(np.log(np.maximum(sizes - 1, 1)), sizes)[:, np.newaxis]
+    return without
 
 
 def log_odds_slopes(p: Array, y: Integers) -> Array:

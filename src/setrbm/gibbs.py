@@ -14,11 +14,11 @@ import numpy as np
 from scipy.special import expit, log_expit, softmax
 
 from setrbm import draws
-from setrbm._types import Array, Constraint, Integers, Visible
+from setrbm._types import Array, Integers
 from setrbm.bags import offsets_of
 from setrbm.draws import ChainDraws
-from setrbm.energy import Params, activations
-from setrbm.pooling import soft_pool
+from setrbm.energy import Joint, Params, activations
+from setrbm.pooling import log_sizes, soft_pool
 
 NOBODY = -1
 
@@ -43,19 +43,19 @@ class HiddenState:
         return np.asarray(self.holder != NOBODY, dtype=np.float64)
 
 
-def hidden_probabilities(
-    X: Any, offsets: Integers, y: Integers, params: Params, constraint: Constraint
-) -> tuple[Array, Array]:
+def hidden_probabilities(X: Any, offsets: Integers, y: Integers, params: Params, joint: Joint) -> tuple[Array, Array]:
     r"""Return p(h = 1 | X, y) and p(g = 1 | X, y), each of shape (n_vectors, n_hidden).
 
     .. math:: \hat g_{sj} = \mathrm{softmax}_s(v_{sj})\; \mathrm{sigm}(\mathrm{pool}_j + U_{jy}), \qquad
               \hat h = \hat g \text{ (xor)}, \quad \hat h = \hat g + (1 - \hat g)\,\mathrm{sigm}(a) \text{ (or)}
     """
     a = activations(X, params)
-    pool, share = soft_pool(a if constraint == "xor" else log_expit(a), offsets)
+    pool, share = soft_pool(a if joint.constraint == "xor" else log_expit(a), offsets)
+    if joint.is_mean:
+        pool = pool - log_sizes(offsets)
     on = expit(pool + params.U[:, y].T)
     g = share * np.repeat(on, np.diff(offsets), axis=0)
-    return (g, g) if constraint == "xor" else (g + (1.0 - g) * expit(a), g)
+    return (g, g) if joint.constraint == "xor" else (g + (1.0 - g) * expit(a), g)
 
 
 def draw_holders(g: Array, offsets: Integers, u: Array) -> Integers:
@@ -71,24 +71,24 @@ def draw_holders(g: Array, offsets: Integers, u: Array) -> Integers:
 
 
 def sample_hidden(
-    X: Any, offsets: Integers, y: Integers, params: Params, constraint: Constraint, chain: ChainDraws, step: int
+    X: Any, offsets: Integers, y: Integers, params: Params, joint: Joint, chain: ChainDraws, step: int
 ) -> HiddenState:
     """Draw g given X and y and, for or, h given g and X."""
     n_hidden = len(params.c)
-    _, g = hidden_probabilities(X, offsets, y, params, constraint)
+    _, g = hidden_probabilities(X, offsets, y, params, joint)
     holder = draw_holders(g, offsets, chain.per_set(step, draws.HOLDER, n_hidden))
     h = np.zeros_like(g)
-    if constraint == "or":
+    if joint.constraint == "or":
         h[:] = chain.per_vector(step, draws.HIDDEN, n_hidden) < expit(activations(X, params))
     sets, units = np.nonzero(holder != NOBODY)
     h[offsets[sets] + holder[sets, units], units] = 1.0
     return HiddenState(holder, h)
 
 
-def input_means(h: Array, params: Params, visible: Visible) -> Array:
+def input_means(h: Array, params: Params, joint: Joint) -> Array:
     """Return p(x = 1 | h) for binary inputs, the mean of x given h for Gaussian ones; shape (n_vectors, n_features)."""
     drive = params.b + h @ params.W
-    return np.asarray(expit(drive)) if visible == "binary" else drive
+    return np.asarray(expit(drive)) if joint.visible == "binary" else drive
 
 
 def target_probabilities(target_units: Array, params: Params) -> Array:
@@ -97,11 +97,11 @@ def target_probabilities(target_units: Array, params: Params) -> Array:
 
 
 def sample_visible(
-    state: HiddenState, params: Params, visible: Visible, chain: ChainDraws, step: int
+    state: HiddenState, params: Params, joint: Joint, chain: ChainDraws, step: int
 ) -> tuple[Array, Integers]:
     """Draw the vectors and the label given the hidden units."""
-    mean = input_means(state.h, params, visible)
-    if visible == "binary":
+    mean = input_means(state.h, params, joint)
+    if joint.visible == "binary":
         X = (chain.per_vector(step, draws.INPUT, len(params.b)) < mean).astype(np.float64)
     else:
         X = mean + chain.normal_per_vector(step, len(params.b))
@@ -111,17 +111,15 @@ def sample_visible(
     return X, np.minimum(passed, len(params.d) - 1)
 
 
-def statistics(
-    X: Any, offsets: Integers, y: Integers, weight: Array, params: Params, constraint: Constraint, visible: Visible
-) -> Params:
+def statistics(X: Any, offsets: Integers, y: Integers, weight: Array, params: Params, joint: Joint) -> Params:
     r"""Return the weighted sum over sets of :math:`\mathrm{E}_{H \mid X, y}[-\partial E / \partial\theta]`."""
-    h, g = hidden_probabilities(X, offsets, y, params, constraint)
+    h, g = hidden_probabilities(X, offsets, y, params, joint)
     per_vector = np.repeat(weight, np.diff(offsets))
     target = np.zeros((len(y), len(params.d)))
     target[np.arange(len(y)), y] = weight
     weighted_h = h * per_vector[:, np.newaxis]
     d_b = np.asarray(X.T @ per_vector)
-    if visible == "gaussian":
+    if joint.visible == "gaussian":
         d_b = d_b - per_vector.sum() * params.b
     return Params(
         W=np.asarray((X.T @ weighted_h).T),
@@ -138,8 +136,7 @@ def contrastive_divergence(
     y: Integers,
     weight: Array,
     params: Params,
-    constraint: Constraint,
-    visible: Visible,
+    joint: Joint,
     chain: ChainDraws,
     n_steps: int = 1,
     state: HiddenState | None = None,
@@ -155,18 +152,18 @@ def contrastive_divergence(
         Whether to draw the hidden units once more after the last step, to continue the chain later.
     """
     if state is None:
-        state = sample_hidden(X, offsets, y, params, constraint, chain, 0)
+        state = sample_hidden(X, offsets, y, params, joint, chain, 0)
     for step in range(1, n_steps + 1):
-        X_model, y_model = sample_visible(state, params, visible, chain, step)
+        X_model, y_model = sample_visible(state, params, joint, chain, step)
         if step < n_steps or persistent:
-            state = sample_hidden(X_model, offsets, y_model, params, constraint, chain, step)
-    gradient = statistics(X_model, offsets, y_model, weight, params, constraint, visible)
-    gradient.add(-1.0, statistics(X, offsets, y, weight, params, constraint, visible))
+            state = sample_hidden(X_model, offsets, y_model, params, joint, chain, step)
+    gradient = statistics(X_model, offsets, y_model, weight, params, joint)
+    gradient.add(-1.0, statistics(X, offsets, y, weight, params, joint))
     return gradient, state
 
 
 def sample_sets(
-    sizes: Integers, params: Params, constraint: Constraint, visible: Visible, n_steps: int, seed: int
+    sizes: Integers, params: Params, joint: Joint, n_steps: int, seed: int
 ) -> tuple[Array, Integers, Integers]:
     """Run one block Gibbs chain per set for ``n_steps`` full steps; return the last vectors, offsets and labels."""
     offsets = offsets_of(sizes)
@@ -174,6 +171,6 @@ def sample_sets(
     X = np.zeros((offsets[-1], len(params.b)))
     y = (chain.per_set(0, draws.START, 1)[:, 0] * len(params.d)).astype(np.intp)
     for step in range(n_steps):
-        state = sample_hidden(X, offsets, y, params, constraint, chain, step)
-        X, y = sample_visible(state, params, visible, chain, step)
+        state = sample_hidden(X, offsets, y, params, joint, chain, step)
+        X, y = sample_visible(state, params, joint, chain, step)
     return X, offsets, y

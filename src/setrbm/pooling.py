@@ -7,9 +7,11 @@ name      pool   value
 ========  =====  ==========================================
 XOR, OR   soft   :math:`\log\sum_s e^{v_{sj}}`
 XOR*, OR* hard   :math:`\max_s v_{sj}`
+not in    mean   :math:`\log\frac{1}{|X|}\sum_s e^{v_{sj}}`
+the paper
 ========  =====  ==========================================
 
-Equations (5) to (8) of ``docs/model.md``.
+Equations (5) to (8) and (40) of ``docs/model.md``.
 """
 
 from __future__ import annotations
@@ -64,16 +66,23 @@ def hard_pool(v: Array, offsets: Integers) -> tuple[Array, Integers]:
     return peak, np.minimum.reduceat(candidates, starts)
 
 
+def log_sizes(offsets: Integers) -> Array:
+    """Return the logarithm of the size of each set; shape (n_sets, 1)."""
+    return np.log(np.diff(offsets))[:, np.newaxis]
+
+
 def set_pool(a: Array, offsets: Integers, constraint: Constraint, pooling: Pooling) -> tuple[Array, Array]:
     r"""Return the pooled activations of each set and their derivatives with respect to the activations.
 
     .. math:: \partial \mathrm{pool}_{kj} / \partial a_{sj} = \mathrm{share}_{sj} \cdot
               \begin{cases} 1 & \text{xor} \\ \mathrm{sigm}(-a_{sj}) & \text{or} \end{cases}
 
-    where the share of each vector is a softmax (soft) or one-hot (hard).
+    where the share of each vector is a softmax (soft, mean) or one-hot (hard).
     """
-    if pooling == "soft":
+    if pooling != "hard":
         pool, share = soft_pool(a if constraint == "xor" else log_expit(a), offsets)
+        if pooling == "mean":
+            pool = pool - log_sizes(offsets)
     else:
         # The maximum of a, not of log sigm(a): that is monotone too, but rounds to 0 for all large a.
         pool, winner = hard_pool(a, offsets)

@@ -22,6 +22,7 @@ class Pooling(StrEnum):
 
     SOFT = "soft"
     HARD = "hard"
+    MEAN = "mean"
 
 
 class Objective(StrEnum):
@@ -115,7 +116,7 @@ PoolingOption = Annotated[
     typer.Option(
         "--pooling",
         show_default="hard",
-        help="Pool the vectors by their maximum (hard) or by log-sum-exp (soft).",
+        help="Pool the vectors by their maximum (hard), log-sum-exp (soft) or log-mean-exp (mean).",
         rich_help_panel=TRAINING,
     ),
 ]

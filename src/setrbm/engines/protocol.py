@@ -10,7 +10,7 @@ import numpy as np
 
 from setrbm._types import Array, Constraint, Floats, Integers, Mask, Pooling, Unit, Visible
 from setrbm.bags import Bags
-from setrbm.energy import Params, log_posterior
+from setrbm.energy import Joint, Params, log_posterior
 
 # Training has diverged when a parameter exceeds this.
 LARGEST = 1e8
@@ -31,6 +31,11 @@ class Spec:
     dtype: str = "float64"
     # "set" is the ClassSetRBM; the others are max-out classifiers, which have neither constraint nor pooling.
     unit: Unit = "set"
+
+    @property
+    def joint(self) -> Joint:
+        """The joint distribution; the soft one for hard pooling, which has none."""
+        return Joint(self.constraint, self.pooling == "mean", self.visible)
 
 
 @dataclass(frozen=True)

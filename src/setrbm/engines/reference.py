@@ -79,8 +79,8 @@ class ReferenceSession:
         number = sets.first + int(t)
         chain = ChainDraws(self.models[m].seed, epoch, np.array([number]), np.array([X.shape[0]]))
         gradient, state = contrastive_divergence(
-            X, _whole(X), sets.y[[t]], sets.weight[[t]], params, self.spec.constraint, self.spec.visible,
-            chain, self.spec.cd_steps, self.chains.get((m, number)), self.spec.persistent,
+            X, _whole(X), sets.y[[t]], sets.weight[[t]], params, self.spec.joint, chain, self.spec.cd_steps,
+            self.chains.get((m, number)), self.spec.persistent,
         )  # fmt: skip
         if self.spec.persistent:
             self.chains[m, number] = state

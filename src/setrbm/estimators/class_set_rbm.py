@@ -31,8 +31,10 @@ class ClassSetRBM(Trainable, BaseSetRBM):
     n_hidden : int
     constraint : {"xor", "or"}
         Whether a hidden feature is expected in one vector of the set, or possibly in several.
-    pooling : {"hard", "soft"}
-        The maximum over the set (the paper's starred variants), or the log-sum-exp, for which the posterior is exact.
+    pooling : {"hard", "soft", "mean"}
+        The maximum over the set (the paper's starred variants), the log-sum-exp, for which the posterior is exact, or
+        the log-mean-exp, also exact but not in the paper: it responds to the share of vectors with a feature, not to
+        their number.
     objective : {"discriminative", "generative", "hybrid"}
         Learn p(y | X), or p(X, y) by contrastive divergence, or both, each with its own rate.
     learning_rate : float

@@ -138,7 +138,7 @@ class BaseSetClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return energy.log_posterior(-self._logits(X))
 
     def predict_proba(self, X: Any) -> Array:
-        """Return p(y | X), of shape (n_sets, n_classes): exact if the pooling is soft, the paper's estimate if hard."""
+        """Return p(y | X), of shape (n_sets, n_classes): exact unless the pooling is hard, an estimate then."""
         return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -201,13 +201,16 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSetClass
     def log_joint(self, X: Any) -> Array:
         """Return log p(X, y) up to a constant that depends on the set's size alone; shape (n_sets, n_classes).
 
-        Only soft pooling has a joint distribution.
+        Hard pooling has no joint distribution.
         """
         bags, settings = self._input(X), self.settings_
         self._refuse_average("log_joint")
         if settings.pooling == "hard":
-            raise ValueError("log_joint needs pooling='soft'. Got 'hard', which defines only a posterior.")
-        return energy.log_joint(bags.X, bags.offsets, self._params(), settings.constraint, settings.visible)
+            raise ValueError("log_joint needs pooling='soft' or 'mean'. Got 'hard', which defines only a posterior.")
+        return energy.log_joint(bags.X, bags.offsets, self._params(), self._joint())
+
+    def _joint(self) -> energy.Joint:
+        return self.settings_.spec(np.dtype(np.float64)).joint
 
     def _refuse_average(self, what: str) -> None:
         if self.temperature_ != 1.0:
@@ -220,7 +223,7 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSetClass
         """Return p(h = 1 | X, y) under the soft model, of shape (n_vectors, n_hidden)."""
         bags = self._input(X)
         _, codes = as_codes(bags, y, self.classes_)
-        h, _ = gibbs.hidden_probabilities(bags.X, bags.offsets, codes, self._params(), self.settings_.constraint)
+        h, _ = gibbs.hidden_probabilities(bags.X, bags.offsets, codes, self._params(), self._joint())
         return h
 
     def sample(
@@ -255,10 +258,8 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSetClass
                 " Fit with objective='generative' or 'hybrid' to sample."
             )
         seed = draws.new_seed(check_random_state(random_state))
-        params, settings = self._params().astype(np.float64), self.settings_
-        X, offsets, codes = gibbs.sample_sets(
-            wanted.astype(np.intp), params, settings.constraint, settings.visible, n_steps, seed
-        )
+        params = self._params().astype(np.float64)
+        X, offsets, codes = gibbs.sample_sets(wanted.astype(np.intp), params, self._joint(), n_steps, seed)
         scaling = self._scaling()
         names = getattr(self, "feature_names_in_", None)
         return Bags(X if scaling is None else scaling.undo(X), offsets, feature_names=names), self.classes_[codes]

@@ -132,7 +132,7 @@ class Settings:
     unit: Annotated[Unit, one_of("set", "rbm", "mlp", "logit")]
     n_hidden: Annotated[int, integer]
     constraint: Annotated[Constraint, one_of("xor", "or")]
-    pooling: Annotated[Pooling, one_of("soft", "hard")]
+    pooling: Annotated[Pooling, one_of("soft", "hard", "mean")]
     objective: Annotated[str, one_of("discriminative", "generative", "hybrid")]
     visible: Annotated[Visible, one_of("binary", "gaussian")]
     learning_rate: Annotated[float, positive]

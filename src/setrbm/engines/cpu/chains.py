@@ -94,7 +94,7 @@ def add_generative_step(
 ):  # fmt: skip
     """Add the contrastive-divergence step, given the activations in the scratch memory."""
     size = sets.offsets[t + 1] - sets.offsets[t]
-    pool_soft(scratch, size, spec.is_or, scratch.pool, FIRST_UNIT, padded_hidden(spec))
+    pool_soft(scratch, size, spec, scratch.pool, FIRST_UNIT, padded_hidden(spec))
     add_statistics(-rate, spec, weights, scratch, size, label, steps, steps.coef, row)
     start_chain(set_key, spec, weights, scratch, sets, t, label, chain)
     for step in range(1, spec.cd_steps + 1):

@@ -64,7 +64,7 @@ def score_set(sets, t, weights, spec, scratch, unit, member, place):
     if spec.is_hard:
         pool_hard(scratch.a, size, spec.is_or, pool, scratch.winner, low, high)
     else:
-        pool_soft(scratch, size, spec.is_or, pool, low, high)
+        pool_soft(scratch, size, spec, pool, low, high)
     sum_softplus(pool, weights.U, spec.n_hidden, slope, scratch.sums, scratch.products, logits, low, high)
     if member.n > 1:
         wait_for_team(member, place + 1)

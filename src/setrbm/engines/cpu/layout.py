@@ -56,6 +56,7 @@ class KernelSpec(NamedTuple):
 
     is_or: bool
     is_hard: bool
+    is_mean: bool
     discriminative: bool
     is_gaussian: bool
     cd_steps: int

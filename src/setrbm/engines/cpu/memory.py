@@ -89,8 +89,10 @@ def user_params(weights: Weights, n_hidden: int) -> Params:
 
 def kernel_spec(spec: Spec, n_hidden: int) -> KernelSpec:
     """Return the choices of a spec as the kernels take them."""
-    is_or, is_hard, is_gaussian = spec.constraint == "or", spec.pooling == "hard", spec.visible == "gaussian"
-    return KernelSpec(is_or, is_hard, spec.discriminative, is_gaussian, spec.cd_steps, spec.persistent, n_hidden)
+    return KernelSpec(
+        spec.constraint == "or", spec.pooling == "hard", spec.pooling == "mean", spec.discriminative,
+        spec.visible == "gaussian", spec.cd_steps, spec.persistent, n_hidden,
+    )  # fmt: skip
 
 
 def kernel_unit(spec: Spec) -> np.int64 | None:

@@ -1,5 +1,7 @@
 """Pooled activations of a set, and their derivatives."""
 
+import math
+
 import numpy as np
 
 from setrbm.engines.cpu.compiling import kernel
@@ -81,9 +83,13 @@ def finish_shares(share, size, total, pool, low, high):
 
 
 @kernel
-def pool_soft(scratch, size, is_or, pool, low, high):
-    """Write the soft pool of the activations in the scratch memory."""
-    if is_or:
+def pool_soft(scratch, size, spec, pool, low, high):
+    """Write the soft or mean pool of the activations in the scratch memory; the shares of the vectors are the same."""
+    if spec.is_or:
         pool_or(scratch, size, pool, low, high)
     else:
         pool_xor(scratch, size, pool, low, high)
+    if spec.is_mean:
+        cost = pool.dtype.type(math.log(size))
+        for j in range(low, high):
+            pool[j] -= cost

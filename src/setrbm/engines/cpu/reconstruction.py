@@ -129,7 +129,7 @@ def draw_set(set_key, step, spec, weights, scratch, bounds, samples, row, size):
             end = draw_binary(key, weights, spec, scratch, bounds, n_active, samples.values, samples.cols, at)
         samples.starts[row + s + 1] = end
     activate_set(weights, samples, row, row + size, scratch.a, FIRST_UNIT, padded_hidden(spec))
-    pool_soft(scratch, size, spec.is_or, scratch.pool, FIRST_UNIT, padded_hidden(spec))
+    pool_soft(scratch, size, spec, scratch.pool, FIRST_UNIT, padded_hidden(spec))
 
 
 @kernel

@@ -165,7 +165,7 @@ class ManyModels:
         self._buffers.clear()
         self._room = 0
         shape, generative = self._padded(), self.spec.generative
-        activations = shape["HP"] if generative or self.spec.pooling == "soft" else 0
+        activations = shape["HP"] if generative or self.spec.pooling != "hard" else 0
         widths = [activations, shape["HP"] * generative, shape["FP"] * generative]
         n_bytes = max(largest * sum(widths) * self.dtype.itemsize, 1)
         self._at_once = min(max(int(SHARE * free_bytes(self.device) / n_bytes), 1), self.n_models)
@@ -180,6 +180,7 @@ class ManyModels:
             "T": TILE,
             "OR": self.spec.constraint == "or",
             "HARD": self.spec.pooling == "hard",
+            "MEAN": self.spec.pooling == "mean",
             "num_warps": WARPS,
             "num_stages": STAGES,
         }

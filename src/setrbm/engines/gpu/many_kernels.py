@@ -135,6 +135,13 @@ def _soft_pool(A, n, j, dtype: tl.constexpr, HP: tl.constexpr, T: tl.constexpr, 
 
 
 @triton.jit
+def _cost(n, dtype: tl.constexpr, MEAN: tl.constexpr):
+    """Return how much lower the mean pool of n vectors is than the soft pool; 0 unless the pooling is mean."""
+    size = n.to(dtype)
+    return tl.log(size) if MEAN else tl.zeros_like(size)
+
+
+@triton.jit
 def _draw_holder(A, n, j, pool, on, u, HP: tl.constexpr, T: tl.constexpr, OR: tl.constexpr):
     """Draw the vector that holds each unit: the first at which the cumulative sum of g exceeds u, or -1."""
     nobody = 2147483647
@@ -226,7 +233,7 @@ def train_epoch(
     seeds, rates, generative_rates, shrinks, losses, A_all, A_model_all, X_model_all,
     epoch, order_stride, room, n_hidden, n_features, n_classes,
     HP: tl.constexpr, FP: tl.constexpr, CP: tl.constexpr, T: tl.constexpr, B: tl.constexpr, K: tl.constexpr,
-    OR: tl.constexpr, HARD: tl.constexpr, DISCRIMINATIVE: tl.constexpr, GENERATIVE: tl.constexpr,
+    OR: tl.constexpr, HARD: tl.constexpr, MEAN: tl.constexpr, DISCRIMINATIVE: tl.constexpr, GENERATIVE: tl.constexpr,
     GAUSSIAN: tl.constexpr,
 ):  # fmt: skip
     """Train each active model on the sets of its order, one set per step.
@@ -275,7 +282,9 @@ def train_epoch(
         if GENERATIVE or not HARD:
             tl.debug_barrier()
             soft_pool = _soft_pool(A, n, j, dtype, HP, T, OR)
-        pool = _value(best, OR) if HARD else soft_pool
+        # Shares are relative to the soft pool; the posterior and the hidden units see the mean one.
+        cost = _cost(n, dtype, MEAN)
+        pool = _value(best, OR) if HARD else soft_pool - cost
 
         # The posterior and its derivative with respect to the pool.
         logits, o = _logits(pool, U, d, in_j, in_y)
@@ -290,7 +299,7 @@ def train_epoch(
         if GENERATIVE:
             # Contrastive divergence: K steps of a Gibbs chain from the data.
             chain = _key(seed_key, tl.load(numbers + number))
-            on = _sigmoid(soft_pool + _column(U, is_label))
+            on = _sigmoid(soft_pool - cost + _column(U, is_label))
             draw = _uniform(_key(_key(_key(chain, zero), zero + _HOLDER), zero), j, dtype)
             holder = _draw_holder(A, n, j, soft_pool, on, draw, HP, T, OR)
             for step in tl.static_range(1, K + 1):
@@ -307,7 +316,7 @@ def train_epoch(
                 is_model_label = y == tl.minimum(passed, n_classes - 1)
                 tl.debug_barrier()
                 model_pool = _soft_pool(A_model, n, j, dtype, HP, T, OR)
-                on_model = _sigmoid(model_pool + _column(U, is_model_label))
+                on_model = _sigmoid(model_pool - cost + _column(U, is_model_label))
                 if step < K:
                     draw = _uniform(_key(_key(now, zero + _HOLDER), zero), j, dtype)
                     holder = _draw_holder(A_model, n, j, model_pool, on_model, draw, HP, T, OR)
@@ -388,7 +397,7 @@ def score_sets(
     W_all, U_all, c_all, d_all, X, offsets, labels, weights, orders, order_of, lengths, active, scores, A_all,
     order_stride, room, n_hidden, n_features, n_classes,
     HP: tl.constexpr, FP: tl.constexpr, CP: tl.constexpr, T: tl.constexpr, B: tl.constexpr, OR: tl.constexpr,
-    HARD: tl.constexpr,
+    HARD: tl.constexpr, MEAN: tl.constexpr,
 ):  # fmt: skip
     """Sum the weighted losses and errors over the sets of each active model's list."""
     program = tl.program_id(0)
@@ -418,7 +427,7 @@ def score_sets(
             pool = _value(best, OR)
         else:
             tl.debug_barrier()
-            pool = _soft_pool(A, n, j, dtype, HP, T, OR)
+            pool = _soft_pool(A, n, j, dtype, HP, T, OR) - _cost(n, dtype, MEAN)
             tl.debug_barrier()
         logits, _ = _logits(pool, U, d, in_j, in_y)
         log_p = _log_posterior(logits)

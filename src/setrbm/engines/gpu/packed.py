@@ -90,6 +90,14 @@ def soft_pool(v: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Tensor
     return peak + torch.log(total), scaled / total[batch.set_of]
 
 
+def joint_pool(a: torch.Tensor, batch: Batch, spec: Spec) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the soft or mean pool of each set, and the share of each vector in it."""
+    pool, share = soft_pool(a if spec.constraint == "xor" else logsigmoid(a), batch)
+    if spec.pooling == "mean":
+        pool = pool - torch.log(torch.diff(batch.ends).to(pool.dtype))[:, None]
+    return pool, share
+
+
 def first_largest(v: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the largest value of each set, and for each vector whether it is the first to have it."""
     peak = batch.over_sets(v, "max")
@@ -100,8 +108,8 @@ def first_largest(v: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Te
 
 def set_pool(a: torch.Tensor, batch: Batch, spec: Spec) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the pooled activations and their derivatives with respect to the activations."""
-    if spec.pooling == "soft":
-        pool, slope = soft_pool(a if spec.constraint == "xor" else logsigmoid(a), batch)
+    if spec.pooling != "hard":
+        pool, slope = joint_pool(a, batch, spec)
     else:
         pool, first = first_largest(a, batch)
         slope = first.to(a.dtype)
@@ -215,7 +223,7 @@ def hidden_probabilities(
     a: torch.Tensor, labels: torch.Tensor, batch: Batch, p: Letters, spec: Spec
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return p(h = 1 | X, y) and p(g = 1 | X, y)."""
-    pool, share = soft_pool(a if spec.constraint == "xor" else logsigmoid(a), batch)
+    pool, share = joint_pool(a, batch, spec)
     g = share * torch.sigmoid(pool + p.U.T[labels])[batch.set_of]
     return (g, g) if spec.constraint == "xor" else (g + (1.0 - g) * torch.sigmoid(a), g)
 

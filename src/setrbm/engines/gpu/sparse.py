@@ -141,7 +141,8 @@ class SparseModel(PackedModel):
         rates = p.c.new_tensor([self.model.learning_rate, self.model.shrink(self.spec)])
         step = torch.zeros(1, dtype=torch.int32, device=self.device)
         batch = (step, size, n_sets)
-        variant = {"OR": self.spec.constraint == "or", "HARD": self.spec.pooling == "hard"}
+        pooling = self.spec.pooling
+        variant = {"OR": self.spec.constraint == "or", "HARD": pooling == "hard", "MEAN": pooling == "mean"}
 
         def work() -> None:
             kernels.vector_activations[(most_rows,)](

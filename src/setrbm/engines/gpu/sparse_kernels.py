@@ -10,7 +10,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from setrbm.engines.gpu.many_kernels import _log_posterior, _logits, _sigmoid, _soft_pool, _value
+from setrbm.engines.gpu.many_kernels import _cost, _log_posterior, _logits, _sigmoid, _soft_pool, _value
 
 
 @triton.jit
@@ -49,6 +49,7 @@ def vector_activations(
 def set_steps(
     step, size, n_sets, rates, A_all, ends, labels, weights, chosen, U, d, parts, deltas, losses, n_hidden, n_classes,
     HP: tl.constexpr, CP: tl.constexpr, T: tl.constexpr, OR: tl.constexpr, HARD: tl.constexpr,
+    MEAN: tl.constexpr,
 ):  # fmt: skip
     """Pool each set of a batch, and replace the activations of its vectors by their coefficients in the step of W.
 
@@ -78,7 +79,7 @@ def set_steps(
             pool = _value(best, OR)
         else:
             pool = _soft_pool(A, n, j, dtype, HP, T, OR)
-        logits, o = _logits(pool, U_k, tl.load(d + y, mask=in_y, other=0.0), in_j, in_y)
+        logits, o = _logits(pool - _cost(n, dtype, MEAN), U_k, tl.load(d + y, mask=in_y, other=0.0), in_j, in_y)
         log_p = _log_posterior(logits)
         is_label = y == label
         delta = tl.where(in_y, tl.load(rates) / n_own * weight * (tl.exp(log_p) - is_label.to(dtype)), 0.0)
