@@ -201,7 +201,7 @@ def check_fraction(name: str, value: Any) -> None:
 
 
 def is_shown(n_accepted: int, n_right: int, precision: float, confidence: float) -> bool:
-    """Return whether so many right ones of the accepted show the precision with the confidence: the binomial test."""
+    """Return whether this number of right sets among the accepted shows the precision: the exact binomial test."""
     return bool(binom.sf(n_right - 1, n_accepted, precision) <= 1.0 - confidence)
 
 
