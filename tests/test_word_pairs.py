@@ -108,3 +108,18 @@ def test_large_collections_are_compared_on_evenly_spaced_documents(monkeypatch):
     assert compared_sets(codes).tolist() == list(range(0, 25, 3))
     codes[:2] = 1
     assert compared_sets(codes).tolist() == list(range(3, 25, 3))
+
+
+@pytest.mark.parametrize("weights", ["binary", "counts"])
+def test_long_documents_are_compared_without_warnings(weights):
+    rng = np.random.default_rng(0)
+    words = np.array([f"word{k}" for k in range(400)])
+    y = rng.integers(0, 4, 120)
+    # The shares of a quarter of the words depend on the class a little; documents have 5 to 5,000 words.
+    shares = [np.where(np.arange(400) % 16 == k, 1.5, 1.0) for k in range(4)]
+    lengths = np.exp(rng.uniform(np.log(5), np.log(5000), 120)).astype(int)
+    documents = [
+        [" ".join(rng.choice(words, n, p=shares[k] / shares[k].sum()))] for k, n in zip(y, lengths, strict=True)
+    ]
+    # Warnings are errors in tests.
+    assert PageWords(weights=weights).fit(documents, y).pairs_ in (True, False)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from setrbm._text import count
@@ -20,7 +21,7 @@ from setrbm.estimators.file_parts import CanSave
 from setrbm.estimators.labels import as_labels, codes_of
 from setrbm.estimators.settings import flag_or_auto, integer, one_of
 from setrbm.estimators.word_pairs import pairs_help
-from setrbm.estimators.word_weights import WEIGHTS, information, smooth_idf, weighted
+from setrbm.estimators.word_weights import LENGTH, WEIGHTS, information, smooth_idf, weighted
 
 # scikit-learn's default: two or more letters, digits or underscores.
 WORD = re.compile(r"\b\w\w+\b")
@@ -167,7 +168,11 @@ class PageWords(CanSave, TransformerMixin, BaseEstimator, auto_wrap_output_keys=
     def _weigh(self, counts: Any, codes: Integers, others: Any) -> tuple[Any, Any]:
         """Return the vectors of documents of one page, and of others, by the vocabulary of the former."""
         kept, factors = self._vocabulary(counts, np.arange(counts.shape[0] + 1), codes)
-        return weighted(counts[:, kept], self.weights, factors), weighted(others[:, kept], self.weights, factors)
+        X, X_others = (weighted(part[:, kept], self.weights, factors) for part in (counts, others))
+        if self.weights in ("binary", "counts"):
+            # Of very different lengths, on which linear SVMs converge slowly.
+            X, X_others = (LENGTH * normalize(part, copy=False) for part in (X, X_others))
+        return X, X_others
 
     def _as_bags(self, counts: Any, offsets: Integers) -> Bags:
         return Bags(weighted(counts, self.weights, self.factors_), offsets, feature_names=self.words_)
