@@ -85,6 +85,11 @@ def public_classes() -> dict[str, type]:
 
 
 autosummary_generate = True
+# Pages whose names differ from another's in case only would overwrite it on some disks.
+autosummary_filename_map = {
+    "setrbm.selective.promise": "setrbm.selective.promise-function",
+    "setrbm.evaluation.statistics.friedman": "setrbm.evaluation.statistics.friedman-function",
+}
 autosummary_context = {
     "own_methods": {
         name: own_members(cls, (types.FunctionType, classmethod, staticmethod))

@@ -214,3 +214,11 @@ def test_a_classifier_of_a_pipeline_that_keeps_no_range_is_named(work, tmp_path)
     told = run("predict", tmp_path / "m", work / "data.csv", "--check-range")
     assert told.exit_code == 2
     assert "which keeps the range of each feature. The SetSVC of this file was fitted without." in told.stderr
+
+
+def test_a_model_among_the_arguments_of_evaluate_gets_a_hint():
+    result = run("evaluate", "data.csv", "m.safetensors")
+    assert result.exit_code == 2
+    words = " ".join(result.stderr.replace("│", " ").split())
+    assert "Got one argument too many: m.safetensors. If it is a model, use --model m.safetensors." in words
+    assert "extra argument" in run("fit", "a.csv", "m", "more").stderr

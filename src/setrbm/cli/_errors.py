@@ -36,6 +36,18 @@ class PlainHelp:
 class Command(PlainHelp, TyperCommand):
     """One command."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words of a command line; a model among the arguments of a command that has --model gets a hint."""
+        try:
+            return list(super().parse_args(ctx, args))
+        except typer.BadParameter:
+            raise
+        except Exception as error:
+            extra = re.fullmatch(r"Got unexpected extra argument\(s\) \((\S+)\)", getattr(error, "message", ""))
+            if extra and any("--model" in param.opts for param in self.params):
+                error.message = f"Got one argument too many: {extra[1]}. If it is a model, use --model {extra[1]}."  # type: ignore[attr-defined]
+            raise
+
 
 class Commands(PlainHelp, TyperGroup):
     """The group of all commands; shows what they raise."""
