@@ -40,7 +40,7 @@ def settings_digest(estimator: Any, bags: Bags | PageTexts, y: Any, folds: int, 
     """Return a digest of everything except the code that decides the results of an experiment."""
     params = {"": estimator} | estimator.get_params(deep=True)
     values = {
-        name: value if isinstance(value, str | int | float | bool | None) else repr(value)
+        name: _described(name, value)
         for name, value in params.items()
         if not hasattr(value, "get_params") and not _is_ignored(params, name, value)
     }
@@ -51,6 +51,16 @@ def settings_digest(estimator: Any, bags: Bags | PageTexts, y: Any, folds: int, 
         data.update(np.ascontiguousarray(array).tobytes())
     whole = [type(estimator).__name__, sorted(values.items(), key=str), data.hexdigest(), folds, repeats, seed]
     return hashlib.sha256(json.dumps(whole, default=str).encode()).hexdigest()[:12]
+
+
+def _described(name: str, value: Any) -> Any:
+    """Return a parameter as it enters the digest; of the steps of a pipeline, whose parameters follow, only the names.
+
+    The text of a step would depend on which of its parameters are at their defaults.
+    """
+    if name.rpartition("__")[2] == "steps":
+        return [(step, type(one).__name__) for step, one in value]
+    return value if isinstance(value, str | int | float | bool | None) else repr(value)
 
 
 def _arrays(bags: Bags | PageTexts) -> list[Any]:
