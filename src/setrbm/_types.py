@@ -13,7 +13,8 @@ Integers = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 
 Constraint = Literal["xor", "or"]
-Pooling = Literal["soft", "hard", "mean"]
+# With "mixed", four fifths of the hidden units have hard pooling, and the last fifth mean pooling.
+Pooling = Literal["soft", "hard", "mean", "mixed"]
 Visible = Literal["binary", "gaussian"]
 Unit = Literal["set", "rbm", "mlp", "logit"]
 Criterion = Literal["likelihood", "error"]

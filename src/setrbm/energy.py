@@ -87,6 +87,16 @@ def joined(several: Sequence[Params]) -> Params:
     return Params(np.vstack(W), np.vstack(U), np.sum(b, axis=0), np.hstack(c), np.sum(d, axis=0))
 
 
+def parted(params: Params, n: int) -> list[Params]:
+    """Return n models with equal shares of the hidden units, whose free energies sum to that of the whole."""
+    if n == 1:
+        return [params]
+    units = zip(np.split(params.W, n), np.split(params.U, n), np.split(params.c, n), strict=True)
+    nothing = np.zeros_like(params.b), np.zeros_like(params.d)
+    biases = [(params.b, params.d), *[nothing] * (n - 1)]
+    return [Params(W, U, b, c, d) for (W, U, c), (b, d) in zip(units, biases, strict=True)]
+
+
 def activations(X: Any, params: Params) -> Array:
     r"""Return :math:`a_{sj} = c_j + W_j \cdot x_s`, for dense or sparse vectors."""
     return np.asarray(X @ params.W.T) + params.c

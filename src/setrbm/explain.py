@@ -21,7 +21,7 @@ from setrbm._text import count
 from setrbm._types import Array, Constraint, Integers, Mask, Pooling
 from setrbm.bags import Bags, FrameBackend, as_frame, as_positions, rows_of
 from setrbm.energy import Params, activations, free_energy_of_pool, log_posterior, pool_gradient
-from setrbm.pooling import set_pool
+from setrbm.pooling import MIXED, set_pool
 
 # Number of vectors explained at once, which bounds the memory.
 CHUNK = 2048
@@ -236,6 +236,9 @@ def pools_without_each(v: Array, offsets: Integers, pooling: Pooling) -> Array:
 
     The pools of the vectors before and after it are combined, since subtracting it from the whole pool would cancel.
     """
+    if pooling == "mixed":
+        parts = zip(np.hsplit(v, len(MIXED)), MIXED, strict=True)
+        return np.hstack([pools_without_each(part, offsets, kind) for part, kind in parts])
     join = np.maximum if pooling == "hard" else np.logaddexp
     starts, sizes = offsets[:-1], np.diff(offsets)
     before, after = np.full_like(v, -np.inf), np.full_like(v, -np.inf)

@@ -11,6 +11,7 @@ not in    mean   :math:`\log\frac{1}{|X|}\sum_s e^{v_{sj}}`
 the paper
 ========  =====  ==========================================
 
+With ``mixed``, four fifths of the units have hard pooling, and the last fifth mean pooling.
 Equations (5) to (8) and (40) of ``docs/model.md``.
 """
 
@@ -20,6 +21,9 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from setrbm._types import Array, Constraint, Integers, Pooling
+
+# The poolings of equal parts of the hidden units, in order, with pooling="mixed".
+MIXED: tuple[Pooling, ...] = ("hard", "hard", "hard", "hard", "mean")
 
 
 def soft_pool(v: Array, offsets: Integers) -> tuple[Array, Array]:
@@ -79,6 +83,10 @@ def set_pool(a: Array, offsets: Integers, constraint: Constraint, pooling: Pooli
 
     where the share of each vector is a softmax (soft, mean) or one-hot (hard).
     """
+    if pooling == "mixed":
+        parts = zip(np.hsplit(a, len(MIXED)), MIXED, strict=True)
+        pools, shares = zip(*(set_pool(part, offsets, constraint, kind) for part, kind in parts), strict=True)
+        return np.hstack(pools), np.hstack(shares)
     if pooling != "hard":
         pool, share = soft_pool(a if constraint == "xor" else log_expit(a), offsets)
         if pooling == "mean":

@@ -28,6 +28,7 @@ class What(StrEnum):
 
     TABLE1 = "table1"
     TABLE2 = "table2"
+    COLLECTION = "collection"
     EFFECTS = "effects"
     PAGE = "page"
 
@@ -75,7 +76,10 @@ RepeatsOption = Annotated[
 FoldsOption = Annotated[
     int | None, typer.Option("--folds", metavar="N", min=2, show_default="10", help="Number of folds.")
 ]
-SplitSeedOption = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the splits.")]
+SplitSeedOption = Annotated[
+    int | None,
+    typer.Option("--seed", metavar="N", min=0, show_default="that of the pages", help="Seed of the splits."),
+]
 
 
 def reproduce(
@@ -90,7 +94,7 @@ def reproduce(
     jobs: JobsOption = None,
     repeats: RepeatsOption = None,
     folds: FoldsOption = None,
-    seed: SplitSeedOption = 2011,
+    seed: SplitSeedOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Run the paper's tables (table1, table2) or the effects of single settings (effects), or write the pages (page).

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 from setrbm._types import Criterion
 from setrbm.estimators.choosing import Choosing
 from setrbm.estimators.prediction import BaseSetRBM
+from setrbm.estimators.settings import Settings
 from setrbm.estimators.trainable import Trainable
 
 # What suits the vectors of PageWords (experiments/text_preset.py). Nothing is chosen on held-out sets: their labels
 # have had a part in the weights of the words, so they would ask for too many epochs.
 FOR_TEXT: dict[str, Any] = {
-    "scale": None, "learning_rate": 0.25, "init_scale": 0.1, "max_epochs": 20, "early_stopping": False,
+    "pooling": "hard", "scale": None, "learning_rate": 0.25, "init_scale": 0.1, "max_epochs": 20,
+    "early_stopping": False,
 }  # fmt: skip
 
 
@@ -137,13 +139,18 @@ class ClassSetRBMCV(Choosing, BaseSetRBM):
     Any of ``CHOOSABLE`` may be given as a list or tuple of values. All combinations are trained side by side on the
     training sets without a held-out part. The one with the best held-out score is chosen, together with its number of
     epochs, and (with ``refit``) trained again on all sets for that many epochs, ``n_fits`` times from different starts,
-    whose free energies are averaged. The defaults were chosen inside training folds of five benchmarks
-    (``docs/decisions/0005-the-recipe.md``).
+    whose free energies are averaged. With the default pooling, four of five fits pool by the maximum, one by the mean.
+    The defaults were chosen inside training parts of eleven data sets (``docs/decisions/0007-kinds-and-scaling.md``).
 
     Parameters
     ----------
-    n_hidden, constraint, pooling, objective, learning_rate, generative_learning_rate, batch_size, weight_decay, \
-init_scale, cd_steps : as for ClassSetRBM, or a list of values to choose from
+    n_hidden, constraint, objective, learning_rate, generative_learning_rate, batch_size, weight_decay, init_scale, \
+cd_steps : as for ClassSetRBM, or a list of values to choose from
+    pooling : {"mixed", "hard", "soft", "mean"}, or a list of values to choose from
+        "mixed" chooses the other settings with hard pooling, and averages four fits with hard pooling and one with mean
+        pooling, ``n_fits`` times: the former decide by the strongest vector, the latter by the share of vectors with a
+        feature. Where nothing is averaged (``refit=False``, or an ``objective`` that models the sets themselves), it is
+        "hard".
     max_epochs : int, or a list of values to choose from
         The longest training.
     early_stopping : bool or "auto"
@@ -166,13 +173,18 @@ init_scale, cd_steps : as for ClassSetRBM, or a list of values to choose from
         Whether to train the chosen settings again on all sets. False is the paper's way: the best candidate is kept.
     n_fits : int or "auto"
         How many refits are averaged: "auto" is 5, but 1 with ``refit=False`` or if a model of the sets themselves is
-        learned (``objective``), which an average is not.
+        learned (``objective``), which an average is not. With ``pooling="mixed"`` each is five models; "auto" is 2.
     calibrate : bool
         Whether to fit a temperature, which divides the free energies, to predictions for sets that the model did not
         learn from: those of five folds, each refitted without it. It changes probabilities, not predicted classes, and
         takes five times as long as the refit. With ``refit=False`` the held-out sets are used.
-    validation_fraction, patience, stopping, visible, persistent, scale, class_weight, engine, n_jobs, \
-random_state, verbose : as for ClassSetRBM
+    scale : {"auto", "center", "standardize", None}
+        "auto" scales each feature as ClassSetRBM does. "center" and "standardize" do too, and train in coordinates in
+        which the features have zero mean (and the same variance), and the vectors the same total variance, whatever the
+        data, so that the same learning rates suit them; the fitted model is one of values in [0, 1] again. With mixed
+        pooling "auto" centers for hard pooling and standardizes for mean pooling, but not for sparse data.
+    validation_fraction, patience, stopping, visible, persistent, class_weight, engine, n_jobs, random_state, verbose \
+: as for ClassSetRBM
 
     Attributes
     ----------
@@ -215,7 +227,7 @@ random_state, verbose : as for ClassSetRBM
     n_hidden: Any = 100
     _: KW_ONLY
     constraint: Any = "xor"
-    pooling: Any = "hard"
+    pooling: Any = "mixed"
     objective: Any = "discriminative"
     learning_rate: Any = (0.01, 0.03, 0.1)
     generative_learning_rate: Any = 0.003
@@ -229,7 +241,7 @@ random_state, verbose : as for ClassSetRBM
     stopping: Criterion = "likelihood"
     batch_size: Any = 1
     weight_decay: Any = 0.0
-    init_scale: Any = (0.3, 1.0)
+    init_scale: Any = 1.0
     visible: Any = "binary"
     cd_steps: Any = 1
     persistent: bool = False
@@ -242,6 +254,11 @@ random_state, verbose : as for ClassSetRBM
     n_jobs: int | None = None
     random_state: Any = None
     verbose: int = 0
+
+    def _settings(self, **chosen: Any) -> Settings:
+        settings = super()._settings(**chosen)
+        is_mixed = settings.pooling == "mixed"
+        return replace(settings, pooling="hard") if is_mixed and (settings.generative or not self.refit) else settings
 
     @classmethod
     def for_text(cls, **settings: Any) -> Self:
@@ -261,6 +278,6 @@ random_state, verbose : as for ClassSetRBM
         --------
         >>> ClassSetRBMCV.for_text(n_hidden=50)
         ClassSetRBMCV(early_stopping=False, init_scale=0.1, learning_rate=0.25,
-                      max_epochs=20, n_hidden=50, scale=None)
+                      max_epochs=20, n_hidden=50, pooling='hard', scale=None)
         """
         return cls(**FOR_TEXT | settings)

@@ -209,7 +209,7 @@ def labeled_sets(
     sets = _weighted(bags, codes, as_weights(bags, y, sample_weight, settings.class_weight))
     if not again:
         estimator.classes_ = classes
-        estimator._set_scaling(Scaling.fit(sets.bags) if settings.scale == "auto" else None)
+        estimator._set_scaling(Scaling.fit(sets.bags) if settings.scale is not None else None)
         _warn_if_squeezed(sets.bags, estimator._scaling())
     scaled = estimator._scaled(sets.bags)
     check_visible(settings, scaled)
@@ -285,7 +285,7 @@ def labeled_stream(
         if len(estimator.classes_) < 2:
             raise ValueError(f"y must hold at least two classes. Got 1 class: {estimator.classes_[0]!s}.")
         estimator._check_classes(estimator.classes_)
-        ranges = [feature_range(bags) for _, bags, _ in shards] if settings.scale == "auto" else []
+        ranges = [feature_range(bags) for _, bags, _ in shards] if settings.scale is not None else []
         is_sparse = shards.shards[0].is_sparse
         estimator._set_scaling(Scaling.from_ranges(ranges, is_sparse) if ranges else None)
     estimator.largest_set_ = max(estimator.largest_set_, shards.largest_set)

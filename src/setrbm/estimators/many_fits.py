@@ -98,16 +98,18 @@ def _train_candidates(fits: list[OneFit], monitor: Monitor | None) -> tuple[list
     groups: dict[Any, dict[Any, Trainee]] = {}
     for f, fit in enumerate(fits):
         schedule = fit.offer.schedule(len(fit.sources[0].held_out))
-        for i, settings in enumerate(fit.offer.candidates):
+        for i, candidate in enumerate(fit.offer.candidates):
+            # The settings of a mixture are chosen with its first part.
+            settings = candidate.members[0]
             group = groups.setdefault((schedule, *fit.kind(settings)), {})
-            for s, source in enumerate(fit.sources):
+            for s, source in enumerate(fit.sources_in_coordinates(settings)):
                 group[f, i, s] = Trainee(fit.model(settings), source, group=f, candidate=i)
     done, interrupted = _train_groups(fits, [(key[0], key[1], group) for key, group in groups.items()], monitor)
     if interrupted and not done:
         raise KeyboardInterrupt
     outcomes = []
     for f, fit in enumerate(fits):
-        never = nothing_learned(fit.model(fit.offer.candidates[0]).params)
+        never = nothing_learned(fit.model(fit.offer.candidates[0].members[0]).params)
         n_candidates, n_splits = len(fit.offer.candidates), len(fit.sources)
         outcomes.append([[done.get((f, i, s), never) for s in range(n_splits)] for i in range(n_candidates)])
     return outcomes, interrupted
@@ -130,7 +132,7 @@ def _refit_groups(fits: list[OneFit]) -> list[tuple[Schedule, Spec, dict[Any, Tr
     groups: dict[Any, dict[Any, Trainee]] = {}
     for fit in fits:
         for key, trainee in fit.refits().items():
-            groups.setdefault(fit.kind(fit.chosen), {})[id(fit), key] = trainee
+            groups.setdefault(fit.kind(fit.chosen.members[key.member]), {})[id(fit), key] = trainee
     longest = {kind: max(trainee.max_epochs or 0 for trainee in group.values()) for kind, group in groups.items()}
     return [(Schedule(longest[kind]), kind[0], group) for kind, group in groups.items()]
 

@@ -17,7 +17,8 @@ SETS_TO_STOP_BY = 200
 # Candidates are halved after these fractions of their epochs, but not in the first steps, where slow and fast learners
 # differ most.
 RUNGS, FEWEST_BEFORE_RUNG = (8, 4), 25
-N_FITS = 5
+# How many fits are averaged, and how many with mixed pooling, where each is five models.
+N_FITS, N_MIXED_FITS = 5, 2
 
 
 @dataclass(frozen=True)
@@ -99,9 +100,10 @@ class Offer:
 
     @property
     def n_phases(self) -> int:
-        """How many trainings a fit needs at most: one per kind of candidate, and the refit."""
-        kinds = {(settings.spec(np.dtype(float)), settings.n_units) for settings in self.candidates}
-        return len(kinds) + int(self.refit)
+        """How many trainings a fit needs at most: one per kind of candidate, and one per pooling to refit."""
+        kinds = {(settings.members[0].spec(np.dtype(float)), settings.n_units) for settings in self.candidates}
+        refits = max(len(set(settings.poolings)) for settings in self.candidates) if self.refit else 0
+        return len(kinds) + refits
 
     def schedule(self, n_held_out: int) -> Schedule:
         """Return how the candidates are trained and judged."""
@@ -115,10 +117,12 @@ class Offer:
         return Schedule(last, None, first.stopping, ends=self.lengths, rungs=tuple(rungs), phase="choosing")
 
     def n_fits_of(self, chosen: Settings) -> int:
-        """Return how many fits of the chosen settings are made on all sets."""
-        if self.n_fits == "auto":
-            return N_FITS if self.refit and not chosen.generative else 1
-        return int(self.n_fits)
+        """Return how many fits of the chosen settings, or of each part of a mixture, are made on all sets."""
+        if self.n_fits != "auto":
+            return int(self.n_fits)
+        if not self.refit or chosen.generative:
+            return 1
+        return N_FITS if len(chosen.members) == 1 else N_MIXED_FITS
 
     def length(self, n_epochs: int) -> int:
         """Return the smallest offered number of epochs that is at least ``n_epochs``."""

@@ -107,12 +107,21 @@ class BaseSetClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "W_")
         return self._scaled(self._bags(X, reset=False))
 
-    def _forward(self, bags: Bags, params: Params | None = None) -> tuple[Array, Array]:
-        """Return pools and free energies of scaled bags, by default with the fitted letters."""
-        settings = self.settings_
-        spec = Spec(settings.constraint, settings.pooling, unit=settings.unit)
+    def _forward(
+        self, bags: Bags, params: Params | None = None, settings: Settings | None = None
+    ) -> tuple[Array, Array]:
+        """Return pools and free energies of scaled bags, by default those of the fitted model."""
+        settings = self.settings_ if settings is None else settings
         params = self._params() if params is None else params
-        return get_engine(self.engine).forward(params, bags, spec, as_threads(self.n_jobs))
+        engine, threads, poolings = get_engine(self.engine), as_threads(self.n_jobs), settings.poolings
+        found = [
+            engine.forward(part, bags, Spec(settings.constraint, pooling, unit=settings.unit), threads)
+            for part, pooling in zip(energy.parted(params, len(poolings)), poolings, strict=True)
+        ]
+        if len(found) == 1:
+            return found[0]
+        pools, free_energies = zip(*found, strict=True)
+        return np.hstack(pools), np.sum(free_energies, axis=0)
 
     def _forward_all(self, X: Any, part: int) -> Array:
         """Return pools (0) or free energies (1) of any input; Shards are read one file at a time."""
@@ -207,10 +216,11 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSetClass
         self._refuse_average("log_joint")
         if settings.pooling == "hard":
             raise ValueError("log_joint needs pooling='soft' or 'mean'. Got 'hard', which defines only a posterior.")
-        return energy.log_joint(bags.X, bags.offsets, self._params(), self._joint())
+        return energy.log_joint(bags.X, bags.offsets, self._params(), self._joints()[0])
 
-    def _joint(self) -> energy.Joint:
-        return self.settings_.spec(np.dtype(np.float64)).joint
+    def _joints(self) -> list[energy.Joint]:
+        """Return the soft model of each share of the hidden units; a single model has one."""
+        return [member.spec(np.dtype(np.float64)).joint for member in self.settings_.members]
 
     def _refuse_average(self, what: str) -> None:
         if self.temperature_ != 1.0:
@@ -223,8 +233,10 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSetClass
         """Return p(h = 1 | X, y) under the soft model, of shape (n_vectors, n_hidden)."""
         bags = self._input(X)
         _, codes = as_codes(bags, y, self.classes_)
-        h, _ = gibbs.hidden_probabilities(bags.X, bags.offsets, codes, self._params(), self._joint())
-        return h
+        joints = self._joints()
+        parts = zip(energy.parted(self._params(), len(joints)), joints, strict=True)
+        found = [gibbs.hidden_probabilities(bags.X, bags.offsets, codes, part, joint)[0] for part, joint in parts]
+        return np.hstack(found)
 
     def sample(
         self, sizes: npt.ArrayLike, n_steps: int = 200, random_state: Any = None
@@ -259,7 +271,7 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSetClass
             )
         seed = draws.new_seed(check_random_state(random_state))
         params = self._params().astype(np.float64)
-        X, offsets, codes = gibbs.sample_sets(wanted.astype(np.intp), params, self._joint(), n_steps, seed)
+        X, offsets, codes = gibbs.sample_sets(wanted.astype(np.intp), params, self._joints()[0], n_steps, seed)
         scaling = self._scaling()
         names = getattr(self, "feature_names_in_", None)
         return Bags(X if scaling is None else scaling.undo(X), offsets, feature_names=names), self.classes_[codes]

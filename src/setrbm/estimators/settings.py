@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from numbers import Integral, Real
-from typing import Annotated, Any, Self, get_type_hints
+from typing import Annotated, Any, Self, cast, get_type_hints
 
 import joblib
 import numpy as np
@@ -17,7 +17,8 @@ from setrbm.bags import Bags
 from setrbm.energy import Params
 from setrbm.engines import ENGINES
 from setrbm.engines.protocol import Model, Spec
-from setrbm.training import Schedule, initial_params
+from setrbm.pooling import MIXED
+from setrbm.training import How, Schedule, initial_params
 
 Check = Callable[[str, Any], None]
 
@@ -132,7 +133,7 @@ class Settings:
     unit: Annotated[Unit, one_of("set", "rbm", "mlp", "logit")]
     n_hidden: Annotated[int, integer]
     constraint: Annotated[Constraint, one_of("xor", "or")]
-    pooling: Annotated[Pooling, one_of("soft", "hard", "mean")]
+    pooling: Annotated[Pooling, one_of("soft", "hard", "mean", "mixed")]
     objective: Annotated[str, one_of("discriminative", "generative", "hybrid")]
     visible: Annotated[Visible, one_of("binary", "gaussian")]
     learning_rate: Annotated[float, positive]
@@ -147,12 +148,17 @@ class Settings:
     validation_fraction: Annotated[float, between_0_and_1]
     patience: Annotated[int | None, integer_or_none]
     stopping: Annotated[Criterion, one_of("likelihood", "error")]
-    scale: Annotated[str | None, one_of("auto", None)]
+    scale: Annotated[str | None, one_of("auto", "center", "standardize", None)]
     class_weight: Annotated[Any, class_weights]
 
     def __post_init__(self) -> None:
         for name, check in _checks().items():
             check(name, getattr(self, name))
+        if self.generative and self.scale in ("center", "standardize"):
+            raise ValueError(
+                f"scale must be 'auto' or None with objective={self.objective!r}, which models the inputs "
+                f"themselves. Got {self.scale!r}."
+            )
 
     @classmethod
     def of(cls, estimator: Any, **chosen: Any) -> Self:
@@ -164,6 +170,29 @@ class Settings:
     def generative(self) -> bool:
         """Whether a model of the sets themselves is learned."""
         return self.objective != "discriminative"
+
+    @property
+    def members(self) -> tuple[Self, ...]:
+        """The settings of each model that is trained: one for each part of a mixture, else one.
+
+        What suits the parts was measured on dense sets (docs/decisions/0007-kinds-and-scaling.md).
+        """
+        if self.pooling != "mixed":
+            return (self,)
+        suited = {"hard": "center", "mean": "standardize"}
+        return tuple(
+            replace(self, pooling=pooling, scale=suited[pooling] if self.scale == "auto" else self.scale)
+            for pooling in self.poolings
+        )
+
+    @property
+    def poolings(self) -> tuple[Pooling, ...]:
+        """The poolings of equal parts of the hidden units, in order."""
+        return MIXED if self.pooling == "mixed" else (self.pooling,)
+
+    def coordinates(self, is_sparse: bool) -> How | None:
+        """Return the coordinates to train in; None for those of the scaled inputs, as always for sparse sets."""
+        return None if is_sparse or self.scale in ("auto", None) else cast(How, self.scale)
 
     @property
     def n_units(self) -> int:

@@ -103,7 +103,12 @@ class Trainable(Saveable):
     def _checked_settings(self) -> Settings:
         check_execution(self)
         flag("early_stopping", self.early_stopping)
-        return self._settings()
+        settings = self._settings()
+        if settings.pooling == "mixed":
+            raise ValueError("pooling must be 'soft', 'hard' or 'mean' for a single model. Got 'mixed', an average.")
+        if settings.scale in ("center", "standardize"):
+            raise ValueError(f"scale must be 'auto' or None for a single model. Got {settings.scale!r}.")
+        return settings
 
     def _source(
         self, settings: Settings, X: Any, y: Any, sample_weight: Any, classes: Array | None, again: bool

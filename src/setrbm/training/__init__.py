@@ -1,5 +1,7 @@
 """Training: sources of labeled sets, the loop over epochs, early stopping, monitors. Knows no engine's insides."""
 
+from setrbm.training.coordinates import Coordinates as Coordinates
+from setrbm.training.coordinates import How as How
 from setrbm.training.loop import Trainee as Trainee
 from setrbm.training.loop import train as train
 from setrbm.training.monitor import Epoch as Epoch

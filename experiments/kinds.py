@@ -1,0 +1,204 @@
+"""Which kinds of model, and which scaling of the inputs, should ClassSetRBMCV choose from or average?
+
+The protocol is that of experiments/recipe.py, on more data: the paper's five benchmarks, six more, and made-up problems
+that isolate one property each. One fifth of each training part is held back for judging. On the rest every kind of
+model is trained on inputs scaled in several ways, with several rates and initial sizes, for 400 epochs: once without a
+fifth of the sets (to select by) and twice with all of them (to use). The scores of the held-out sets are kept at
+checkpoints, so that any rule for selecting and averaging can be judged without training again.
+
+    python experiments/kinds.py collect --data-home FOLDER --logits FOLDER [DATASET ...]     (needs a GPU)
+    python experiments/kinds.py svm --data-home FOLDER [DATASET ...]
+    python experiments/kinds.py judge --data-home FOLDER --logits FOLDER
+
+``svm`` writes the accuracies of the SVMs on the same splits to results/kinds_svm.csv; ``judge`` writes a line for every
+candidate, the poor ones too, to results/kinds.csv. The default was chosen from these lines
+(docs/decisions/0007-kinds-and-scaling.md).
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import time
+import zipfile
+from collections.abc import Iterator, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from recipe import PARTS, SEED, Part
+
+from setrbm import Bags, draws
+from setrbm.datasets import SET_PROBLEMS, load_benchmark, make_set_problem
+from setrbm.datasets.benchmarks import BENCHMARKS
+from setrbm.engines.protocol import LabeledSets, Model, Spec
+from setrbm.evaluation.splits import repeated_folds
+from setrbm.reproduction.systems import ROWS
+from setrbm.scaling import Scaling
+from setrbm.training import initial_params
+
+N_HIDDEN = 100
+CHECKPOINTS = (50, 100, 200, 400)
+RATES, SIZES = (0.01, 0.03, 0.1), (0.3, 1.0)
+SETTINGS = tuple(product(RATES, SIZES))
+KINDS = (("xor", "hard"), ("xor", "mean"), ("xor", "soft"), ("or", "hard"))
+SCALES = ("[0, 1]", "[-1, 1]", "[0, 1], normed", "centered, normed", "standardized, normed")
+# A normed scaling gives the vectors this variance, summed over the features.
+VARIANCE = 5.0
+# One fit to select by (the index of the part left out), and two on all sets.
+MEMBERS = (0, PARTS, PARTS + 1)
+# Each score, F minus its mean over the classes, is stored in one byte: up to 8, in steps of 1 / 15.8.
+STEP, LARGEST = 15.8, 8.0
+SVMS = ("SVM-max", "SVM-miGraph", "Pooled SVM")
+RESULTS = Path(__file__).parents[1] / "results"
+DATASETS = (*BENCHMARKS, *SET_PROBLEMS)
+
+
+def load(name: str, data_home: Path | None) -> tuple[Bags, np.ndarray]:
+    """Return a data set in float32, with labels from 0."""
+    if name in SET_PROBLEMS:
+        bags, y = make_set_problem(name, random_state=0)
+    else:
+        bags, y = load_benchmark(name, data_home)
+    return Bags(bags.X.astype(np.float32), bags.offsets), np.unique(np.asarray(y), return_inverse=True)[1]
+
+
+def splits(y: np.ndarray) -> list[Part]:
+    """Return the splits of a data set, two for every outer fold; of larger data sets fewer."""
+    n_folds = 10 if len(y) < 150 else 5 if len(y) < 500 else 2
+    found: list[Part] = []
+    for outer in repeated_folds(y, 10, 1, SEED)[:n_folds]:
+        inner = repeated_folds(y[outer.train], PARTS, 1, SEED + 1 + outer.fold)
+        for k in (outer.fold % PARTS, (outer.fold + 2) % PARTS):
+            train, test = outer.train[inner[k].train], outer.train[inner[k].test]
+            parts = [train[part.test] for part in repeated_folds(y[train], PARTS, 1, 7000 + len(found))]
+            found.append(Part(train, parts, test))
+    return found
+
+
+def scaled(bags: Bags, train: np.ndarray, scale: str) -> Bags:
+    """Return the sets scaled; the scale is fitted to the training sets."""
+    unit = Scaling.fit(bags[train]).apply(bags).X
+    known = unit[np.concatenate([np.arange(bags.offsets[i], bags.offsets[i + 1]) for i in train])]
+    if scale == "[-1, 1]":
+        unit = 2.0 * unit - 1.0
+    if scale.startswith("centered"):
+        unit = unit - known.mean(axis=0)
+    if scale.startswith("standardized"):
+        spread = known.std(axis=0)
+        unit = np.where(spread > 0.0, (unit - known.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0), 0.0)
+        unit *= np.sqrt(VARIANCE / max((spread > 0.0).sum(), 1))
+    elif scale.endswith("normed"):
+        unit = unit * np.sqrt(VARIANCE / known.var(axis=0).sum())
+    return Bags(np.ascontiguousarray(unit, dtype=np.float32), bags.offsets)
+
+
+def collect(kind: tuple[Any, Any], bags: Bags, y: np.ndarray) -> list[np.ndarray]:
+    """Train models of one kind on all splits; return for each the scores of its sets at the checkpoints."""
+    from setrbm.engines import get_engine
+
+    engine, spec, n_classes = get_engine("gpu"), Spec(*kind, dtype="float32"), int(y.max()) + 1
+    models, placed, learned_from, watched = [], [], [], []
+    for i, part in enumerate(splits(y)):
+        for scale in SCALES:
+            sets = engine.place(LabeledSets(scaled(bags, part.train, scale), y, np.ones(len(y))), spec)
+            for member in MEMBERS:
+                own = part.train if member >= PARTS else np.setdiff1d(part.train, part.parts[member])
+                seed = 100 * i + member
+                for rate, size in SETTINGS:
+                    start = initial_params(bags.shape[1], N_HIDDEN, n_classes, size, seed, np.float32)
+                    models.append(Model(start, seed, rate, 0.0, 0.0))
+                    placed.append(sets)
+                    learned_from.append(own)
+                    watched.append(part.watched(member))
+    session = engine.begin(spec, models, 1)
+    kept = [np.zeros((len(CHECKPOINTS), len(which), n_classes), np.int8) for which in watched]
+    for epoch in range(CHECKPOINTS[-1]):
+        made = {(m.seed, id(own)): own for m, own in zip(models, learned_from, strict=True)}
+        orders = {key: draws.order(key[0], epoch, own) for key, own in made.items()}
+        session.run(placed, [orders[m.seed, id(own)] for m, own in zip(models, learned_from, strict=True)], epoch)
+        if epoch + 1 in CHECKPOINTS:
+            at = CHECKPOINTS.index(epoch + 1)
+            for m, scores in _scores_of_all(kind, session._side_by_side.now, placed, bags, n_classes):
+                shown = np.nan_to_num(scores - scores.mean(axis=1, keepdims=True))
+                kept[m][at] = np.rint(np.clip(shown[watched[m]], -LARGEST, LARGEST) * STEP)
+    return kept
+
+
+def _scores_of_all(
+    kind: tuple[Any, Any], letters: Sequence[Any], placed: Sequence[Any], bags: Bags, n_classes: int
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield the index of each model and its scores, minus free energies, for every set and class."""
+    import torch
+    from torch.nn.functional import logsigmoid, softplus
+
+    constraint, pooling = kind
+    device = letters[0].device
+    sizes = torch.from_numpy(bags.sizes.astype(np.float32)).to(device)
+    of_vector = torch.repeat_interleave(torch.arange(len(bags)), torch.from_numpy(bags.sizes)).to(device)
+    step = len(SETTINGS) * len(MEMBERS)
+    for first in range(0, len(placed), step):
+        which = slice(first, first + step)
+        W, U, _, c, d = (letter[which] for letter in letters)
+        rows = placed[first].rows.dense()
+        v = torch.einsum("sf,mfj->msj", rows, W[:, : rows.shape[1]]) + c[:, None]
+        v = logsigmoid(v) if constraint == "or" else v
+        shape = (v.shape[0], len(bags), v.shape[2])
+        to = of_vector[None, :, None].expand(shape[0], -1, shape[2])
+        pool = torch.full(shape, -torch.inf, device=device).scatter_reduce_(1, to, v, "amax")
+        if pooling != "hard":
+            total = torch.zeros_like(pool).index_add_(1, of_vector, torch.exp(v - pool[:, of_vector]))
+            pool = pool + torch.log(total)
+        if pooling == "mean":
+            pool = pool - torch.log(sizes)[None, :, None]
+        F = [d[:, None, y] + softplus(pool + U[:, None, :, y])[..., :N_HIDDEN].sum(-1) for y in range(n_classes)]
+        yield from enumerate(torch.stack(F, dim=-1).cpu().numpy(), first)
+
+
+def write_csv(path: Path, lines: Sequence[dict[str, Any]]) -> None:
+    """Write lines as CSV."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(lines)
+
+
+def svm_accuracies(name: str, data_home: Path | None) -> Iterator[dict[str, Any]]:
+    """Yield the accuracy of each SVM on each split of a data set."""
+    bags, y = load(name, data_home)
+    for system, (i, part) in product(SVMS, enumerate(splits(y))):
+        model = ROWS[system].make(100 * i, False, "cpu", 1).fit(bags[part.train], y[part.train])
+        right = model.predict(bags[part.test]) == y[part.test]
+        yield {"dataset": name, "system": system, "split": i, "accuracy": round(100.0 * float(right.mean()), 2)}
+
+
+def main() -> None:
+    """Collect, or judge."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("collect", "svm", "judge"))
+    parser.add_argument("datasets", nargs="*", metavar="DATASET", help=f"of {', '.join(DATASETS)}")
+    parser.add_argument("--data-home", type=Path)
+    parser.add_argument("--logits", type=Path)
+    options = parser.parse_args()
+    datasets = options.datasets or DATASETS
+    if options.what == "svm":
+        lines = Parallel(2)(delayed(lambda name: list(svm_accuracies(name, options.data_home)))(n) for n in datasets)
+        write_csv(RESULTS / "kinds_svm.csv", [line for some in lines for line in some])
+        return
+    for name in datasets:
+        bags, y = load(name, options.data_home)
+        options.logits.mkdir(parents=True, exist_ok=True)
+        begin = time.perf_counter()
+        kept = [np.concatenate([one.ravel() for one in collect(kind, bags, y)]) for kind in KINDS]
+        # Few large files: what comes back from a lent machine is counted.
+        group = "problems" if name in SET_PROBLEMS else "many_classes" if y.max() > 1 else "benchmarks"
+        with zipfile.ZipFile(options.logits / f"{group}.zip", "a", zipfile.ZIP_DEFLATED) as archive:
+            for kind, flat in zip(KINDS, kept, strict=True):
+                archive.writestr(f"{name}-{'-'.join(kind)}", flat.tobytes())
+        print(f"{name} {time.perf_counter() - begin:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""Coordinates in which training goes well: centered or standardized, with the same variance for every data set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from setrbm._types import Floats
+from setrbm.bags import Bags
+from setrbm.energy import Params
+
+How = Literal["center", "standardize"]
+# The variance of the vectors, summed over the features.
+VARIANCE = 5.0
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """A map x -> (x - mean) * factor, feature by feature, of the vectors a model is trained on.
+
+    Its vectors have zero mean and a total variance of 5, however many features there are and however rarely they occur,
+    so learning rates and initial weights mean the same for every data set. The map is linear, so a model trained in
+    these coordinates is also a model of the original vectors: ``undo`` returns it.
+
+    Attributes
+    ----------
+    mean, factor : ndarray of shape (n_features,)
+    """
+
+    mean: Floats
+    factor: Floats
+
+    @classmethod
+    def fit(cls, bags: Bags, how: How) -> Coordinates:
+        """Return coordinates that center dense vectors, or standardize every feature that varies."""
+        variance = bags.X.var(axis=0, dtype=np.float64)
+        factor = np.ones_like(variance)
+        if how == "standardize":
+            factor = np.divide(1.0, np.sqrt(variance), out=np.zeros_like(variance), where=variance > 0.0)
+        total = float((variance * factor**2).sum())
+        return cls(bags.X.mean(axis=0, dtype=np.float64), factor * np.sqrt(VARIANCE / total if total > 0.0 else 1.0))
+
+    def apply(self, bags: Bags) -> Bags:
+        """Return the sets in these coordinates."""
+        X = bags.X - self.mean.astype(bags.dtype)
+        X *= self.factor.astype(bags.dtype)
+        return bags.with_vectors(X, bags.feature_names)
+
+    def undo(self, params: Params) -> Params:
+        """Return the same model for vectors in the original coordinates."""
+        W, U, b, c, d = params.arrays()
+        W = W.astype(np.float64) * self.factor
+        return Params(W, U, b, c - W @ self.mean, d).astype(params.W.dtype)
