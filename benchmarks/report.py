@@ -162,8 +162,8 @@ def how_long(results: dict[str, list[Row]]) -> list[str]:
     return [
         "## How long will it take for my 1,000 sets?",
         "",
-        f"Seconds, on {dense.threads} CPU cores. The whole `ClassSetRBMCV().fit`, with the choice of settings and five "
-        f"refits, took about {dense.value:.2g} seconds for 1,000 made-up dense sets of the shape of Musk1 "
+        f"Seconds, on {dense.threads} CPU cores. The whole `ClassSetRBMCV().fit`, with the choice of settings and "
+        f"the refits, took about {dense.value:.2g} seconds for 1,000 made-up dense sets of the shape of Musk1 "
         f"({dense.sizes}), where training stopped early, and about {longest.value:.2g} seconds without early stopping. "
         f"For 1,000 sparse sets of the shape of the paper's mail ({sparse.sizes}) it took about {sparse.value:.2g} "
         f"seconds. These are medians of {dense.rounds} runs{busy}: [{title}](#{anchor(title)}).",

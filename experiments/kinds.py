@@ -22,6 +22,7 @@ import csv
 import time
 import zipfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ from setrbm.datasets import SET_PROBLEMS, load_benchmark, make_set_problem
 from setrbm.datasets.benchmarks import BENCHMARKS
 from setrbm.engines.protocol import LabeledSets, Model, Spec
 from setrbm.evaluation.splits import repeated_folds
+from setrbm.reproduction.paper import DATASETS as PAPER
 from setrbm.reproduction.systems import ROWS
 from setrbm.scaling import Scaling
 from setrbm.training import initial_params
@@ -174,8 +176,132 @@ def svm_accuracies(name: str, data_home: Path | None) -> Iterator[dict[str, Any]
         yield {"dataset": name, "system": system, "split": i, "accuracy": round(100.0 * float(right.mean()), 2)}
 
 
+@dataclass(frozen=True)
+class Split:
+    """The scores of one split by kind and scaling: one array per member, by setting, checkpoint, set and class."""
+
+    part: Part
+    y: np.ndarray
+    scores: dict[tuple[Any, str], list[np.ndarray]]
+
+    def losses(self, key: tuple[Any, str]) -> np.ndarray:
+        """Return the held-out log loss of every setting."""
+        held_out = self.part.parts[0]
+        F = self.scores[key][0][:, -1, : len(held_out)]
+        log_p = F - np.logaddexp.reduce(F, axis=-1, keepdims=True)
+        return -log_p[:, np.arange(len(held_out)), self.y[held_out]].mean(axis=1)
+
+    def judged(self, key: tuple[Any, str], setting: int) -> np.ndarray:
+        """Return the mean scores of two fits on all sets, for the sets to judge by."""
+        return np.mean([fit[setting, -1, -len(self.part.test) :] for fit in self.scores[key][1:]], axis=0)
+
+
+def read_splits(name: str, logits: Path, data_home: Path | None) -> list[Split]:
+    """Return the scores that ``collect`` stored for a data set."""
+    y = load(name, data_home)[1]
+    parts, n_classes = splits(y), int(y.max()) + 1
+    found = [Split(part, y, {}) for part in parts]
+    for archive in (zipfile.ZipFile(path) for path in sorted(logits.glob("*.zip"))):
+        for kind in KINDS:
+            if (entry := f"{name}-{'-'.join(kind)}") not in archive.namelist():
+                continue
+            flat, at = np.frombuffer(archive.read(entry), np.int8), 0
+            for split, scale, member in product(found, SCALES, MEMBERS):
+                shape = (len(SETTINGS), len(CHECKPOINTS), len(split.part.watched(member)), n_classes)
+                block = flat[at : at + int(np.prod(shape))].reshape(shape).astype(np.float32) / STEP
+                split.scores.setdefault((kind, scale), []).append(block)
+                at += block.size
+    return found
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A way to use the trained models.
+
+    Attributes
+    ----------
+    parts : tuple of (weight, key)
+        Models of which kind and scaling are averaged, with which weights.
+    rule : {"each", "first", "best"}
+        Every part has its own best setting; all have that of the first; or only the best part is used.
+    among : tuple of int
+        The settings to choose from.
+    """
+
+    parts: tuple[tuple[float, tuple[Any, str]], ...]
+    rule: str
+    among: tuple[int, ...]
+
+    def accuracy(self, split: Split) -> float:
+        """Return the accuracy on the sets to judge by."""
+        losses = [split.losses(key)[list(self.among)] for _, key in self.parts]
+        parts, best = self.parts, [self.among[int(loss.argmin())] for loss in losses]
+        if self.rule == "first":
+            best = [best[0]] * len(parts)
+        elif self.rule == "best":
+            one = int(np.argmin([loss.min() for loss in losses]))
+            parts, best = (parts[one],), [best[one]]
+        F = sum(weight * split.judged(key, setting) for (weight, key), setting in zip(parts, best, strict=True))
+        return 100.0 * float((F.argmax(axis=1) == split.y[split.part.test]).mean())
+
+    def line(self) -> dict[str, str]:
+        """Return the columns that describe it."""
+        models = "; ".join(f"{weight:.2f} {' '.join(kind)} {scale}" for weight, (kind, scale) in self.parts)
+        settings = ", ".join(f"{SETTINGS[one][0]:g}/{SETTINGS[one][1]:g}" for one in self.among)
+        return {"models": models, "setting": self.rule, "rate/size": settings}
+
+
+def candidates() -> Iterator[Candidate]:
+    """Yield every candidate that was judged."""
+    every, large = tuple(range(len(SETTINGS))), tuple(i for i, (_, size) in enumerate(SETTINGS) if size == 1.0)
+    hard, mean, soft, either = KINDS
+    for key, among in product(product(KINDS, SCALES), (every, large, *((one,) for one in every))):
+        yield Candidate(((1.0, key),), "each", among)
+    unit, _, normed, centered, standard = SCALES
+    groups = [
+        [(hard, centered), (mean, standard)], [(hard, centered), (mean, centered)],
+        [(hard, standard), (mean, standard)], [(hard, normed), (mean, normed)], [(either, centered), (mean, centered)],
+        [(either, centered), (mean, standard)], [(hard, centered), (hard, standard)],
+        [(hard, centered), (either, centered)], [(hard, unit), (mean, standard)], [(mean, centered), (mean, standard)],
+        [(hard, unit), (hard, centered), (mean, standard)], [(hard, normed), (hard, centered), (mean, standard)],
+        [(hard, centered), (hard, standard), (mean, standard)],
+        [(hard, centered), (either, centered), (mean, centered)],
+        [(hard, centered), (either, centered), (mean, standard)],
+        [(hard, centered), (mean, centered), (soft, centered)],
+        [(kind, centered) for kind in KINDS], list(product((hard, mean), (centered, standard))),
+        list(product((hard, either, mean), (centered, standard))), list(product(KINDS, (centered, standard))),
+        list(product(KINDS, SCALES)),
+    ]  # fmt: skip
+    for keys, rule, among in product(groups, ("each", "first", "best"), (every, large)):
+        yield Candidate(tuple((1.0 / len(keys), key) for key in keys), rule, among)
+    for share, among in product((0.1, 0.2, 0.25, 1 / 3), (every, large)):
+        yield Candidate(((1.0 - share, (hard, centered)), (share, (mean, standard))), "first", among)
+        for other in ((hard, unit), (either, centered), (hard, normed), (hard, standard)):
+            half = (1.0 - share) / 2.0
+            parts = ((half, (hard, centered)), (half, other), (share, (mean, standard)))
+            yield Candidate(parts, "first", among)
+        parts = ((1.0 - share, (hard, centered)), (share / 2.0, (mean, centered)), (share / 2.0, (mean, standard)))
+        yield Candidate(parts, "first", among)
+
+
+def judge(logits: Path, data_home: Path | None) -> list[dict[str, Any]]:
+    """Return a line for every candidate, the best first."""
+    names = {entry.rsplit("-", 2)[0] for path in logits.glob("*.zip") for entry in zipfile.ZipFile(path).namelist()}
+    known = {name: read_splits(name, logits, data_home) for name in DATASETS if name in names}
+    lines = []
+    for candidate in candidates():
+        found = {name: float(np.mean([candidate.accuracy(split) for split in of])) for name, of in known.items()}
+        average = float(np.mean(list(found.values())))
+        of_paper = float(np.mean([found[name] for name in PAPER]))
+        rounded = {name: round(value, 2) for name, value in found.items()}
+        lines.append(
+            candidate.line() | rounded | {"the paper's five": round(of_paper, 2), "average": round(average, 2)}
+        )
+    return sorted(lines, key=lambda line: -line["average"])
+
+
 def main() -> None:
-    """Collect, or judge."""
+    """Collect scores, fit SVMs, or judge."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("collect", "svm", "judge"))
     parser.add_argument("datasets", nargs="*", metavar="DATASET", help=f"of {', '.join(DATASETS)}")
@@ -186,6 +312,9 @@ def main() -> None:
     if options.what == "svm":
         lines = Parallel(2)(delayed(lambda name: list(svm_accuracies(name, options.data_home)))(n) for n in datasets)
         write_csv(RESULTS / "kinds_svm.csv", [line for some in lines for line in some])
+        return
+    if options.what == "judge":
+        write_csv(RESULTS / "kinds.csv", judge(options.logits, options.data_home))
         return
     for name in datasets:
         bags, y = load(name, options.data_home)

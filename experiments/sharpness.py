@@ -27,7 +27,7 @@ from setrbm.training import initial_params
 DATASETS = ("musk1", "elephant", "fox", "mutagenesis2", "newsgroups1", "newsgroups3")
 SHARPNESS = (1.0, 2.0, 4.0, 16.0, np.inf)
 SCALES = ("centered, normed", "standardized, normed")
-RATE, SIZE, EPOCHS, N_FITS, MOST_SPLITS = 0.01, 1.0, 400, 2, 10
+RATE, SIZE, EPOCHS, N_FITS, MOST_SPLITS = 0.01, 1.0, 400, 2, 5
 
 
 @njit(cache=True)

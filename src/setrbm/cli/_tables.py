@@ -25,10 +25,8 @@ def show_results(experiment: Experiment, output: Path, kind: Kind, folder: Path 
     """Show the table of the results in a folder; write its page to another one, unless that is None."""
     from setrbm.reproduction.commands import Experiment
 
-    if experiment is Experiment.TABLE2:
-        _show_table2(output, kind, folder)
-    else:
-        _show_table1(output, kind, folder)
+    show = {Experiment.TABLE2: _show_table2, Experiment.COLLECTION: _show_collection}.get(experiment, _show_table1)
+    show(output, kind, folder)
     if folder is None:
         typer.echo(f"No page was written. To write it anew: setrbm reproduce page -o {shlex.quote(str(output))}")
     elif find_spec("matplotlib") is None:
@@ -64,6 +62,21 @@ def _show_table2(output: Path, kind: Kind, folder: Path | None) -> None:
     if folder is not None:
         page = write_mail_report(table, records, folder)
         typer.echo(f"Results: {output / 'table2.csv'}, {output / 'table2-curves.csv'}.")
+        typer.echo(f"Page: {page}.")
+
+
+def _show_collection(output: Path, kind: Kind, folder: Path | None) -> None:
+    from setrbm.reproduction.collection import Collection, CollectionRecords
+    from setrbm.reproduction.collection_report import write_collection_report
+    from setrbm.reproduction.rendering import number
+
+    records = CollectionRecords.read(output)
+    _check_rows(records.rows, output, "collection")
+    table = Collection(records.rows, kind.repeats, kind.folds, kind.quick)
+    _show(table, ("average",), {system: (number(table.average(system)),) for system in table.systems})
+    if folder is not None:
+        page = write_collection_report(table, records, folder)
+        typer.echo(f"Results: {output / 'collection.csv'}.")
         typer.echo(f"Page: {page}.")
 
 

@@ -97,13 +97,14 @@ def reproduce(
     seed: SplitSeedOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Run the paper's tables (table1, table2) or the effects of single settings (effects), or write the pages (page).
+    """Run the paper's tables (table1, table2), our defaults on eleven data sets (collection) or the effects of single
+    settings (effects), or write the pages (page).
 
-    Every finished fold is saved at once in FOLDER/table1.csv, table2.csv or effects.csv. After Ctrl-C, an error or a
-    kill, run the same command again to resume; existing results are never overwritten. At the end the table is shown
-    and a page with significance tests and plots is written; "page" does only that, from existing results. If there is
-    nothing left to run, the table is shown and no page is written. The splits of table2 are fixed: it takes neither
-    --folds nor --repeats nor --seed.
+    Every finished fold is saved at once in FOLDER/table1.csv, table2.csv, collection.csv or effects.csv. After Ctrl-C,
+    an error or a kill, run the same command again to resume; existing results are never overwritten. At the end the
+    table is shown and a page with significance tests and plots is written; "page" does only that, from existing
+    results. If there is nothing left to run, the table is shown and no page is written. The splits of table2 are fixed:
+    it takes neither --folds nor --repeats nor --seed.
     """
     from setrbm.reproduction.commands import Experiment, Wanted
 
@@ -112,7 +113,7 @@ def reproduce(
     _check_folders(output, report)
     wanted = Wanted(models, datasets, quick, str(engine), jobs, repeats, folds, seed, data_home)
     if what is What.PAGE:
-        tables = [Experiment.TABLE1, Experiment.TABLE2]
+        tables = [Experiment.TABLE1, Experiment.TABLE2, Experiment.COLLECTION]
         for table in [one for one in tables if (output / one.results).exists()] or tables[:1]:
             show_results(table, output, _kind_on_record(table, output, wanted), report)
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 from setrbm._types import Criterion
@@ -149,8 +149,8 @@ cd_steps : as for ClassSetRBM, or a list of values to choose from
     pooling : {"mixed", "hard", "soft", "mean"}, or a list of values to choose from
         "mixed" chooses the other settings with hard pooling, and averages four fits with hard pooling and one with mean
         pooling, ``n_fits`` times: the former decide by the strongest vector, the latter by the share of vectors with a
-        feature. Where nothing is averaged (``refit=False``, or an ``objective`` that models the sets themselves), it is
-        "hard".
+        feature. Where nothing is averaged (``refit=False``, or an ``objective`` that models the sets themselves), and
+        for sparse sets, it is "hard".
     max_epochs : int, or a list of values to choose from
         The longest training.
     early_stopping : bool or "auto"
@@ -182,7 +182,7 @@ cd_steps : as for ClassSetRBM, or a list of values to choose from
         "auto" scales each feature as ClassSetRBM does. "center" and "standardize" do too, and train in coordinates in
         which the features have zero mean (and the same variance), and the vectors the same total variance, whatever the
         data, so that the same learning rates suit them; the fitted model is one of values in [0, 1] again. With mixed
-        pooling "auto" centers for hard pooling and standardizes for mean pooling, but not for sparse data.
+        pooling "auto" centers for hard pooling and standardizes for mean pooling. Sparse data take "auto" or None.
     validation_fraction, patience, stopping, visible, persistent, class_weight, engine, n_jobs, random_state, verbose \
 : as for ClassSetRBM
 
@@ -257,8 +257,7 @@ cd_steps : as for ClassSetRBM, or a list of values to choose from
 
     def _settings(self, **chosen: Any) -> Settings:
         settings = super()._settings(**chosen)
-        is_mixed = settings.pooling == "mixed"
-        return replace(settings, pooling="hard") if is_mixed and (settings.generative or not self.refit) else settings
+        return settings.unmixed if settings.generative or not self.refit else settings
 
     @classmethod
     def for_text(cls, **settings: Any) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Self
 
@@ -104,6 +104,10 @@ class Offer:
         kinds = {(settings.members[0].spec(np.dtype(float)), settings.n_units) for settings in self.candidates}
         refits = max(len(set(settings.poolings)) for settings in self.candidates) if self.refit else 0
         return len(kinds) + refits
+
+    def without_mixtures(self) -> Self:
+        """Return the offer for sparse sets: mixtures were measured on dense ones, and need coordinates of training."""
+        return replace(self, candidates=tuple(settings.unmixed for settings in self.candidates))
 
     def schedule(self, n_held_out: int) -> Schedule:
         """Return how the candidates are trained and judged."""

@@ -82,6 +82,8 @@ class OneFit:
             )
         if offer.cv is not None and len(sets.y) < len(y):
             raise ValueError("cv needs sets with a weight above zero. Leave out the others before fit.")
+        if sets.bags.is_sparse:
+            offer = offer.without_mixtures()
         return cls(estimator, offer, seed, splits_of(sets, offer.cv, estimator.validation_fraction, seed))
 
     @property
@@ -218,7 +220,7 @@ class OneFit:
                 "rates."
             )
         estimator = self.estimator
-        settings = estimator._settings(**estimator.best_params_)
+        settings = replace(estimator._settings(**estimator.best_params_), pooling=self.chosen.pooling)
         if not sound or interrupted:
             sound, settings = [self.candidates[self.best].outcomes[0]], settings.members[0]
         estimator.seed_ = self.seed

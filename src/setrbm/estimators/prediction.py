@@ -226,7 +226,7 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSetClass
         if self.temperature_ != 1.0:
             raise ValueError(
                 f"{what} needs a single model. Got the average of {self.temperature_:g} fits, which defines only a "
-                "posterior. Fit with n_fits=1."
+                "posterior. Fit with n_fits=1 and one pooling, such as pooling='soft'."
             )
 
     def hidden_probabilities(self, X: Any, y: Any) -> Array:

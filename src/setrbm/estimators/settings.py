@@ -172,6 +172,11 @@ class Settings:
         return self.objective != "discriminative"
 
     @property
+    def unmixed(self) -> Self:
+        """The settings with hard pooling instead of mixed."""
+        return replace(self, pooling="hard") if self.pooling == "mixed" else self
+
+    @property
     def members(self) -> tuple[Self, ...]:
         """The settings of each model that is trained: one for each part of a mixture, else one.
 

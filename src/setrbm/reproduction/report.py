@@ -13,11 +13,11 @@ from setrbm.evaluation.plots import draw_critical_difference, draw_setting
 from setrbm.evaluation.results import Fold
 from setrbm.evaluation.statistics import expected_calibration_error
 from setrbm.reproduction import account, comparisons
-from setrbm.reproduction.comparisons import OURS
 from setrbm.reproduction.effects import BASE, EFFECTS, TITLES, curves
 from setrbm.reproduction.paper import SOURCE
 from setrbm.reproduction.records import Records
 from setrbm.reproduction.rendering import as_markdown, escape_markdown, markdown_table, number, title
+from setrbm.reproduction.systems import OURS
 from setrbm.reproduction.table_plots import draw_accuracies
 from setrbm.reproduction.tables import Table1
 

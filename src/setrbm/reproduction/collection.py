@@ -1,0 +1,79 @@
+"""The collection of eleven data sets that our defaults were chosen on: its table and everything on record about it."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+from setrbm.datasets.benchmarks import BENCHMARKS
+from setrbm.evaluation import results, runs
+from setrbm.evaluation.results import Fold
+from setrbm.evaluation.statistics import LEVEL, Comparison, paired_t_test
+from setrbm.reproduction.paper import FOLDS, REPEATS
+from setrbm.reproduction.records import Run
+from setrbm.reproduction.systems import COMPARED, OURS
+from setrbm.reproduction.tables import Layout, Table
+
+# The folder with the rows of the recipe that was tried first.
+FIRST_TRY = "mixed-2-to-1"
+
+
+@dataclass(frozen=True)
+class CollectionRecords:
+    """Everything on record about the collection in a folder of results.
+
+    Attributes
+    ----------
+    rows : list of Fold
+        ``collection.csv``.
+    first : list of Fold
+        ``mixed-2-to-1/collection.csv``: the recipe tried first, and the other rows, on other splits.
+    runs : list of dict
+        ``collection-runs.json``: how the rows were made.
+    properties, rare_words : list of dict
+        ``properties.csv`` and ``rare_words.csv``, made by the experiments of these names.
+    """
+
+    rows: list[Fold]
+    first: list[Fold]
+    runs: list[Run]
+    properties: list[dict[str, str]]
+    rare_words: list[dict[str, str]]
+
+    @classmethod
+    def read(cls, folder: Path) -> CollectionRecords:
+        """Read the records of a folder; files that do not exist are empty."""
+        tables = [folder / "collection.csv", folder / FIRST_TRY / "collection.csv"]
+        rows, first = (results.read(path) if path.exists() else [] for path in tables)
+        return cls(
+            rows, first, runs.read(folder / "collection-runs.json"), _lines(folder / "properties.csv"),
+            _lines(folder / "rare_words.csv"),
+        )  # fmt: skip
+
+
+def _lines(path: Path) -> list[dict[str, str]]:
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+class Collection(Table):
+    """Our defaults and others on eleven data sets."""
+
+    layout = Layout(tuple(BENCHMARKS), COMPARED, {}, REPEATS, FOLDS)
+
+    def over_data_sets(self, system: str, datasets: tuple[str, ...] | None = None) -> Comparison | None:
+        """Compare our defaults with a system, paired by data set; None unless both have all of them."""
+        datasets = self.datasets if datasets is None else datasets
+        ours, theirs = (
+            {(i, 0): mean for i, dataset in enumerate(datasets) if (mean := self.mean(one, dataset)) is not None}
+            for one in (OURS, system)
+        )
+        return paired_t_test(ours, theirs) if len(ours) == len(theirs) == len(datasets) else None
+
+    def significant(self, system: str, sign: int) -> list[str]:
+        """Return the data sets on which a system is significantly better (1) or worse (-1) than our defaults."""
+        tests = {dataset: self.against(OURS, dataset, "holm").get(system) for dataset in self.datasets}
+        return [name for name, test in tests.items() if test and test.p < 1 - LEVEL and sign * test.difference > 0]
