@@ -4,8 +4,8 @@ How long does ``ClassSetRBMCV().fit(bags, y)`` take with default settings? It tr
 best on all sets, ten times if they are dense, five times if they are sparse. On Musk1 it is compared with the former
 defaults (six candidates, five refits). The other sets are made up: dense ones of the shape of Musk1 (about 5 vectors of
 166 features per set) and sparse ones of the shape of the paper's mail. With 1,000 sets or more, training may stop
-early, after a number of epochs that depends on the data; without early stopping, candidates are dropped by halves and the
-refits take 400 epochs. Warm kernels.
+early, after a number of epochs that depends on the data; without early stopping, candidates are dropped by halves and
+the refits take 400 epochs. Warm kernels.
 """
 
 from __future__ import annotations

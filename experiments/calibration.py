@@ -23,7 +23,7 @@ from setrbm.reproduction.paper import FOLDS, REPEATS
 from setrbm.reproduction.systems import find_system
 
 LOG = Path(__file__).parents[1] / "results" / "calibration.csv"
-SYSTEMS, SEED = ("ClassSetRBM XOR*", "ClassSetRBMCV"), 2011
+SYSTEMS, SEED = ("ClassSetRBM XOR*", "ClassSetRBMCV (former)"), 2011
 
 
 def predictions(system: str, bags: Bags, y: np.ndarray, split: Split) -> list[tuple[object, ...]]:

@@ -66,6 +66,8 @@ def _show_table2(output: Path, kind: Kind, folder: Path | None) -> None:
 
 
 def _show_collection(output: Path, kind: Kind, folder: Path | None) -> None:
+    from statistics import fmean
+
     from setrbm.reproduction.collection import Collection, CollectionRecords
     from setrbm.reproduction.collection_report import write_collection_report
     from setrbm.reproduction.rendering import number
@@ -73,7 +75,15 @@ def _show_collection(output: Path, kind: Kind, folder: Path | None) -> None:
     records = CollectionRecords.read(output)
     _check_rows(records.rows, output, "collection")
     table = Collection(records.rows, kind.repeats, kind.folds, kind.quick)
-    _show(table, ("average",), {system: (number(table.average(system)),) for system in table.systems})
+    if table.shortcut:
+        typer.echo(table.shortcut)
+    # Eleven data sets are too many for the width of a terminal; the page has them all.
+    lines = []
+    for system in table.systems:
+        means = [mean for name in table.datasets if (mean := table.mean(system, name)) is not None]
+        if means:
+            lines += [(system, len(means), number(fmean(means)))]
+    show_table("", ("system", "complete data sets", "average accuracy"), lines)
     if folder is not None:
         page = write_collection_report(table, records, folder)
         typer.echo(f"Results: {output / 'collection.csv'}.")

@@ -17,7 +17,7 @@ from setrbm.reproduction.effects import BASE, EFFECTS, TITLES, curves
 from setrbm.reproduction.paper import SOURCE
 from setrbm.reproduction.records import Records
 from setrbm.reproduction.rendering import as_markdown, escape_markdown, markdown_table, number, title
-from setrbm.reproduction.systems import OURS
+from setrbm.reproduction.systems import FORMER, OURS
 from setrbm.reproduction.table_plots import draw_accuracies
 from setrbm.reproduction.tables import Table1
 
@@ -236,8 +236,9 @@ def _calibrated(records: Records) -> list[str]:
         plain, calibrated, temperature = (math.fsum(column) / len(folds) for column in zip(*folds, strict=True))
         rows += [[title(dataset), str(len(folds)), number(plain, 3), number(calibrated, 3), number(temperature)]]
     return [
-        f"`{OURS}(calibrate=True)` divides the free energies by a temperature fitted inside each training part. On the "
-        "same folds, with the same predicted classes (`experiments/calibrated.py`, `results/calibrated.csv`):",
+        f"`{OURS}(calibrate=True)` divides the free energies by a temperature fitted inside each training part. "
+        f"Measured with the former defaults, on the folds of the row {FORMER}, with the same predicted classes "
+        "(`experiments/calibrated.py`, `results/calibrated.csv`):",
         "",
         *markdown_table(["folds", "log loss", "calibrated", "mean temperature"], rows),
         "",
