@@ -114,7 +114,7 @@ for name in PROBLEMS:
 
 # %%
 # One mark per repetition. If some vector decides, take any variant; hard pooling is the
-# default. If the *number* of vectors with a pattern carries the label, soft pooling is
+# safest. If the *number* of vectors with a pattern carries the label, soft pooling is
 # better, and or better than xor: it counts in how many vectors the pattern is present,
 # where xor adds up its strength. The price is in the last panel: repeated vectors
 # mislead soft pooling, and do not change the answers of hard pooling.

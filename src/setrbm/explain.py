@@ -18,7 +18,7 @@ from scipy import sparse
 from scipy.special import log_expit
 
 from setrbm._text import count
-from setrbm._types import Array, Constraint, Integers, Mask, Pooling
+from setrbm._types import Array, Constraint, Integers, Mask, ModelPooling
 from setrbm.bags import Bags, FrameBackend, as_frame, as_positions, rows_of
 from setrbm.energy import Params, activations, free_energy_of_pool, log_posterior, pool_gradient
 from setrbm.pooling import MIXED, set_pool
@@ -231,7 +231,7 @@ def _draw(
     return axes
 
 
-def pools_without_each(v: Array, offsets: Integers, pooling: Pooling) -> Array:
+def pools_without_each(v: Array, offsets: Integers, pooling: ModelPooling) -> Array:
     """Return the pool of each set without each of its vectors; -inf for a set of one.
 
     The pools of the vectors before and after it are combined, since subtracting it from the whole pool would cancel.
@@ -276,7 +276,7 @@ def _contributions(X: Any, d_a: Array, W: Array) -> Any:
 
 
 def _explain_chunk(
-    bags: Bags, y: Integers, params: Params, constraint: Constraint, pooling: Pooling, temperature: float
+    bags: Bags, y: Integers, params: Params, constraint: Constraint, pooling: ModelPooling, temperature: float
 ) -> tuple[Array, Array, Any, Array]:
     def log_p_of(pool: Array) -> Array:
         return log_posterior(free_energy_of_pool(pool, params) / temperature)
@@ -296,7 +296,7 @@ def _explain_chunk(
 
 
 def explain(
-    bags: Bags, y: Integers, params: Params, constraint: Constraint, pooling: Pooling, temperature: float = 1.0
+    bags: Bags, y: Integers, params: Params, constraint: Constraint, pooling: ModelPooling, temperature: float = 1.0
 ) -> tuple[Array, Array, Any, Array]:
     """Return drop, alone, contributions and totals for class codes y; see ``Explanation``."""
     params = params.astype(np.float64)

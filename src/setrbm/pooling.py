@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit, log_expit
 
-from setrbm._types import Array, Constraint, Integers, Pooling
+from setrbm._types import Array, Constraint, Integers, ModelPooling, Pooling
 
 # The poolings of equal parts of the hidden units, in order, with pooling="mixed".
 MIXED: tuple[Pooling, ...] = ("hard", "hard", "hard", "hard", "mean")
@@ -75,7 +75,7 @@ def log_sizes(offsets: Integers) -> Array:
     return np.log(np.diff(offsets))[:, np.newaxis]
 
 
-def set_pool(a: Array, offsets: Integers, constraint: Constraint, pooling: Pooling) -> tuple[Array, Array]:
+def set_pool(a: Array, offsets: Integers, constraint: Constraint, pooling: ModelPooling) -> tuple[Array, Array]:
     r"""Return the pooled activations of each set and their derivatives with respect to the activations.
 
     .. math:: \partial \mathrm{pool}_{kj} / \partial a_{sj} = \mathrm{share}_{sj} \cdot

@@ -23,6 +23,7 @@ class Pooling(StrEnum):
     SOFT = "soft"
     HARD = "hard"
     MEAN = "mean"
+    MIXED = "mixed"
 
 
 class Objective(StrEnum):
@@ -37,6 +38,8 @@ class Scale(StrEnum):
     """How features are scaled."""
 
     AUTO = "auto"
+    CENTER = "center"
+    STANDARDIZE = "standardize"
     NONE = "none"
 
 
@@ -115,8 +118,9 @@ PoolingOption = Annotated[
     Pooling | None,
     typer.Option(
         "--pooling",
-        show_default="hard",
-        help="Pool the vectors by their maximum (hard), log-sum-exp (soft) or log-mean-exp (mean).",
+        show_default="mixed",
+        help="Pool the vectors by their maximum (hard), log-sum-exp (soft) or log-mean-exp (mean), or average models "
+        "with hard and mean pooling (mixed).",
         rich_help_panel=TRAINING,
     ),
 ]
@@ -163,7 +167,8 @@ ScaleOption = Annotated[
     typer.Option(
         "--scale",
         show_default="auto",
-        help="Scale each feature to the range of the training vectors (auto), or take the values as they are (none).",
+        help="Scale each feature to the range of the training vectors (auto), also center or standardize for training, "
+        "or take the values as they are (none).",
         rich_help_panel=TRAINING,
     ),
 ]

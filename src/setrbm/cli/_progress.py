@@ -10,7 +10,7 @@ import typer
 
 SECONDS_BETWEEN_LINES = 10.0
 # The fraction of a fit spent on choosing settings; the rest is the refit on all sets.
-CHOOSING = 0.6
+CHOOSING = 0.2
 
 
 class Bar:
@@ -113,9 +113,10 @@ class FitProgress:
         phase = context.parent
         part = (context.task_id + 1) / phase.max_subtasks
         choosing = phase.task_name == "choosing"
-        # The last phase is the refit.
-        n_choosing = max(phase.parent.max_subtasks - 1, 1)
-        share = CHOOSING * (phase.task_id + part) / n_choosing if choosing else CHOOSING + (1.0 - CHOOSING) * part
+        n_refits = max(estimator._offer().n_refits, 1)
+        n_choosing = max(phase.parent.max_subtasks - n_refits, 1)
+        done = (phase.task_id + part) / n_choosing if choosing else (phase.task_id - n_choosing + part) / n_refits
+        share = CHOOSING * done if choosing else CHOOSING + (1.0 - CHOOSING) * done
         what = "choosing settings" if choosing else "refitting on all sets"
         epoch = f"epoch {context.task_id + 1}/{phase.max_subtasks}"
         self.bar.show(self.done + share, self.note or f"{what}, {epoch}")

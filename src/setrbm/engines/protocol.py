@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 import numpy as np
 
@@ -31,6 +31,10 @@ class Spec:
     dtype: str = "float64"
     # "set" is the ClassSetRBM; the others are max-out classifiers, which have neither constraint nor pooling.
     unit: Unit = "set"
+
+    def __post_init__(self) -> None:
+        if self.pooling not in get_args(Pooling):
+            raise ValueError(f"Engines pool all units alike. Got pooling={self.pooling!r}.")
 
     @property
     def joint(self) -> Joint:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from sklearn.callback import with_callbacks
@@ -68,9 +69,14 @@ class Choosing(Saveable):
         self.n_splits_ = len(of_splits(results))
 
     def _describe(self) -> dict[str, Any]:
-        return {"chosen": persistence.to_json({"best_index": self.best_index_, "cv_results": stored(self.cv_results_)})}
+        chosen = {"best_index": self.best_index_, "cv_results": stored(self.cv_results_)}
+        # What was chosen may be a mixture, but only one part of it kept.
+        kept = {"pooling": self.settings_.pooling, "scale": self.settings_.scale}
+        return {"chosen": persistence.to_json(chosen), "kept": kept}
 
     def _restored_settings(self, description: dict[str, Any]) -> Settings:
         self._offer()
         self._record(*restored(persistence.from_json(description["chosen"]), self.stopping))
-        return self._settings(**self.best_params_)
+        # Files of earlier versions keep what was chosen.
+        kept, settings = description.get("kept", {}), self._settings(**self.best_params_)
+        return replace(settings, **{name: kept.get(name, getattr(settings, name)) for name in ("pooling", "scale")})

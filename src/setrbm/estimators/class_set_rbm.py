@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Self
 from setrbm._types import Criterion
 from setrbm.estimators.choosing import Choosing
 from setrbm.estimators.prediction import BaseSetRBM
-from setrbm.estimators.settings import Settings
+from setrbm.estimators.settings import Settings, is_count
 from setrbm.estimators.trainable import Trainable
+from setrbm.pooling import MIXED
 
 # What suits the vectors of PageWords (experiments/text_preset.py). Nothing is chosen on held-out sets: their labels
 # have had a part in the weights of the words, so they would ask for too many epochs.
@@ -147,10 +148,10 @@ class ClassSetRBMCV(Choosing, BaseSetRBM):
     n_hidden, constraint, objective, learning_rate, generative_learning_rate, batch_size, weight_decay, init_scale, \
 cd_steps : as for ClassSetRBM, or a list of values to choose from
     pooling : {"mixed", "hard", "soft", "mean"}, or a list of values to choose from
-        "mixed" chooses the other settings with hard pooling, and averages four fits with hard pooling and one with mean
-        pooling, ``n_fits`` times: the former decide by the strongest vector, the latter by the share of vectors with a
-        feature. Where nothing is averaged (``refit=False``, or an ``objective`` that models the sets themselves), and
-        for sparse sets, it is "hard".
+        "mixed" chooses the other settings with hard pooling, and averages fits with hard pooling (four of five) and
+        with mean pooling (one of five): the former decide by the strongest vector, the latter by the share of vectors
+        with a feature. With fewer than five fits (``n_fits``, ``refit=False``, or an ``objective`` that models the sets
+        themselves), and for sparse sets, it is "hard".
     max_epochs : int, or a list of values to choose from
         The longest training.
     early_stopping : bool or "auto"
@@ -172,17 +173,18 @@ cd_steps : as for ClassSetRBM, or a list of values to choose from
     refit : bool
         Whether to train the chosen settings again on all sets. False is the paper's way: the best candidate is kept.
     n_fits : int or "auto"
-        How many refits are averaged: "auto" is 5, but 1 with ``refit=False`` or if a model of the sets themselves is
-        learned (``objective``), which an average is not. With ``pooling="mixed"`` each is five models; "auto" is 2.
+        How many refits are averaged: "auto" is 5, or 10 with mixed pooling, but 1 with ``refit=False`` or if a model of
+        the sets themselves is learned (``objective``), which an average is not.
     calibrate : bool
         Whether to fit a temperature, which divides the free energies, to predictions for sets that the model did not
         learn from: those of five folds, each refitted without it. It changes probabilities, not predicted classes, and
         takes five times as long as the refit. With ``refit=False`` the held-out sets are used.
     scale : {"auto", "center", "standardize", None}
-        "auto" scales each feature as ClassSetRBM does. "center" and "standardize" do too, and train in coordinates in
-        which the features have zero mean (and the same variance), and the vectors the same total variance, whatever the
-        data, so that the same learning rates suit them; the fitted model is one of values in [0, 1] again. With mixed
-        pooling "auto" centers for hard pooling and standardizes for mean pooling. Sparse data take "auto" or None.
+        "auto" scales each feature as ClassSetRBM does. "center" and "standardize" do so too, and then train on inputs
+        with zero mean ("standardize": and equal variances) whose total variance is the same for all data, so that the
+        same learning rates suit them. ``init_scale`` and ``weight_decay`` refer to these inputs; the fitted model is
+        converted back to values in [0, 1]. With mixed pooling "auto" is "center" for hard pooling and "standardize" for
+        mean pooling. Sparse data take "auto" or None.
     validation_fraction, patience, stopping, visible, persistent, class_weight, engine, n_jobs, random_state, verbose \
 : as for ClassSetRBM
 
@@ -257,7 +259,8 @@ cd_steps : as for ClassSetRBM, or a list of values to choose from
 
     def _settings(self, **chosen: Any) -> Settings:
         settings = super()._settings(**chosen)
-        return settings.unmixed if settings.generative or not self.refit else settings
+        few = is_count(self.n_fits) and int(self.n_fits) < len(MIXED)
+        return settings.unmixed if settings.generative or few or not self.refit else settings
 
     @classmethod
     def for_text(cls, **settings: Any) -> Self:

@@ -83,6 +83,8 @@ class Saveable(CanSave, BaseSetClassifier):
             self.feature_names_in_ = as_names(described["feature_names"], n_features)
         self._set_scaling(restored_scaling(arrays, described["scale_floor"], n_features))
         self.temperature_ = _as_temperature(described.get("temperature", 1.0), n_hidden, self.AVERAGES)
+        if self.temperature_ % (n_parts := len(self.settings_.poolings)):
+            raise ValueError(f"Mixed pooling needs a multiple of {n_parts} fits. Got {self.temperature_:g}.")
         self.calibration_temperature_ = _as_positive(described, "calibration_temperature")
         self._set_letters(Params(*(_as_trained(arrays[letter]) for letter in self.letters)))
 

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.metrics import check_scoring
 
 from setrbm.estimators.settings import Settings, choices_of, flag, integer, is_choice, is_count
+from setrbm.pooling import MIXED
 from setrbm.training import Schedule
 
 # With fewer held-out sets than this, the best epoch is mostly luck.
@@ -17,8 +18,8 @@ SETS_TO_STOP_BY = 200
 # Candidates are halved after these fractions of their epochs, but not in the first steps, where slow and fast learners
 # differ most.
 RUNGS, FEWEST_BEFORE_RUNG = (8, 4), 25
-# How many fits are averaged, and how many with mixed pooling, where each is five models.
-N_FITS, N_MIXED_FITS = 5, 2
+# How many fits are averaged, and how many with mixed pooling.
+N_FITS, N_MIXED_FITS = 5, 10
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,11 @@ class Offer:
             return
         if not is_count(n_fits):
             raise ValueError(f"n_fits must be 'auto' or an integer of 1 or more. Got {n_fits!r}.")
+        if any(settings.pooling == "mixed" for settings in self.candidates) and int(n_fits) % len(MIXED):
+            raise ValueError(
+                f"n_fits must be 'auto', less than {len(MIXED)} or a multiple of {len(MIXED)} with pooling='mixed', "
+                f"which has four fits with hard pooling for one with mean pooling. Got {n_fits}."
+            )
         several = int(n_fits) > 1
         if several and not self.refit:
             raise ValueError(f"n_fits must be 1 or 'auto' if nothing is refitted (refit=False). Got {n_fits}.")
@@ -102,8 +108,12 @@ class Offer:
     def n_phases(self) -> int:
         """How many trainings a fit needs at most: one per kind of candidate, and one per pooling to refit."""
         kinds = {(settings.members[0].spec(np.dtype(float)), settings.n_units) for settings in self.candidates}
-        refits = max(len(set(settings.poolings)) for settings in self.candidates) if self.refit else 0
-        return len(kinds) + refits
+        return len(kinds) + self.n_refits
+
+    @property
+    def n_refits(self) -> int:
+        """How many trainings the refit needs at most: one per pooling."""
+        return max(len(set(settings.poolings)) for settings in self.candidates) if self.refit else 0
 
     def without_mixtures(self) -> Self:
         """Return the offer for sparse sets: mixtures were measured on dense ones, and need coordinates of training."""
@@ -122,11 +132,12 @@ class Offer:
 
     def n_fits_of(self, chosen: Settings) -> int:
         """Return how many fits of the chosen settings, or of each part of a mixture, are made on all sets."""
+        n_parts = len(chosen.members)
         if self.n_fits != "auto":
-            return int(self.n_fits)
+            return int(self.n_fits) // n_parts
         if not self.refit or chosen.generative:
             return 1
-        return N_FITS if len(chosen.members) == 1 else N_MIXED_FITS
+        return N_FITS if n_parts == 1 else N_MIXED_FITS // n_parts
 
     def length(self, n_epochs: int) -> int:
         """Return the smallest offered number of epochs that is at least ``n_epochs``."""

@@ -74,12 +74,12 @@ class OneFit:
         sets = labeled_sets(estimator, offer.any_generative, X, y, sample_weight)
         refuse_one_class(sets)
         warn_if_constant(estimator._scaling())
-        seed = draws.new_seed(check_random_state(estimator.random_state))
         if sets.bags.is_sparse and estimator.scale in ("center", "standardize"):
             raise ValueError(
                 f"scale must be 'auto' or None for sparse sets, which centering would make dense. Got "
                 f"{estimator.scale!r}."
             )
+        seed = draws.new_seed(check_random_state(estimator.random_state))
         if offer.cv is not None and len(sets.y) < len(y):
             raise ValueError("cv needs sets with a weight above zero. Leave out the others before fit.")
         if sets.bags.is_sparse:
@@ -98,7 +98,7 @@ class OneFit:
 
     def _coordinates(self, settings: Settings) -> tuple[Coordinates | None, LabeledSets]:
         """Return the coordinates a model with these settings is trained in, and all sets in them."""
-        how = settings.coordinates(self.sets.bags.is_sparse)
+        how = settings.coordinates
         if how is None:
             return None, self.sets
         if how not in self.in_coordinates:
@@ -214,7 +214,7 @@ class OneFit:
         if n_diverged:
             kept = "The others are kept." if sound else "The best candidate is kept without a refit."
             if sound and len(members) > 1:
-                kept = "As many of the others are kept for each part of the mixture."
+                kept = "Of the others, the same number is kept for each part of the mixture."
             warn(
                 f"The chosen settings diverged in {n_diverged} of {n_refits} refits. {kept} Offer smaller learning "
                 "rates."
@@ -235,9 +235,12 @@ class OneFit:
 
     def _sound(self, refitted: dict[Refit, Outcome], fold: int | None) -> list[Outcome]:
         """Return the refits that did not diverge, as many for every part of a mixture, part by part."""
-        of_fold = {key: outcome for key, outcome in refitted.items() if key.fold == fold}
-        diverged = {key.start for key, outcome in of_fold.items() if outcome.diverged_in is not None}
-        return [outcome for key, outcome in of_fold.items() if key.start not in diverged]
+        parts: list[list[Outcome]] = [[] for _ in self.chosen.members]
+        for key in sorted(key for key in refitted if key.fold == fold):
+            if refitted[key].diverged_in is None:
+                parts[key.member].append(refitted[key])
+        n = min(map(len, parts))
+        return [outcome for part in parts for outcome in part[:n]]
 
     def _calibrated(self, refitted: dict[Refit, Outcome]) -> float:
         """Return the temperature that fits predictions for sets that the models did not learn from."""

@@ -75,6 +75,8 @@ class BaseSetClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         for letter, shape in letter_shapes(len(params.c), self.n_features_in_, len(self.classes_)).items():
             if (got := getattr(params, letter).shape) != shape:
                 raise ValueError(f"{letter}_ must have shape {shape}. Got {got}.")
+        if len(params.c) % (n_parts := len(self.settings_.poolings)):
+            raise ValueError(f"Mixed pooling needs a multiple of {n_parts} hidden units. Got {len(params.c)}.")
         return params
 
     def _set_scaling(self, scaling: Scaling | None) -> None:
@@ -204,7 +206,7 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSetClass
         return self._forward_all(X, 1)
 
     def transform(self, X: Any) -> Array:
-        """Return the pooled hidden activations of all fits, of shape (n_sets, n_fits * n_hidden)."""
+        """Return the pooled hidden activations, of shape (n_sets, n_hidden), or of all fits that are averaged."""
         return self._forward_all(X, 0)
 
     def log_joint(self, X: Any) -> Array:

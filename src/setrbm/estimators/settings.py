@@ -12,7 +12,7 @@ from typing import Annotated, Any, Self, cast, get_type_hints
 import joblib
 import numpy as np
 
-from setrbm._types import Constraint, Criterion, Floats, Pooling, Unit, Visible
+from setrbm._types import Constraint, Criterion, Floats, ModelPooling, Pooling, Unit, Visible
 from setrbm.bags import Bags
 from setrbm.energy import Params
 from setrbm.engines import ENGINES
@@ -133,7 +133,7 @@ class Settings:
     unit: Annotated[Unit, one_of("set", "rbm", "mlp", "logit")]
     n_hidden: Annotated[int, integer]
     constraint: Annotated[Constraint, one_of("xor", "or")]
-    pooling: Annotated[Pooling, one_of("soft", "hard", "mean", "mixed")]
+    pooling: Annotated[ModelPooling, one_of("soft", "hard", "mean", "mixed")]
     objective: Annotated[str, one_of("discriminative", "generative", "hybrid")]
     visible: Annotated[Visible, one_of("binary", "gaussian")]
     learning_rate: Annotated[float, positive]
@@ -195,9 +195,10 @@ class Settings:
         """The poolings of equal parts of the hidden units, in order."""
         return MIXED if self.pooling == "mixed" else (self.pooling,)
 
-    def coordinates(self, is_sparse: bool) -> How | None:
-        """Return the coordinates to train in; None for those of the scaled inputs, as always for sparse sets."""
-        return None if is_sparse or self.scale in ("auto", None) else cast(How, self.scale)
+    @property
+    def coordinates(self) -> How | None:
+        """The coordinates to train in; None for those of the scaled inputs."""
+        return None if self.scale in ("auto", None) else cast(How, self.scale)
 
     @property
     def n_units(self) -> int:
@@ -208,7 +209,7 @@ class Settings:
         """Return what models with these settings share with others trained beside them."""
         return Spec(
             constraint=self.constraint,
-            pooling=self.pooling,
+            pooling=cast(Pooling, self.pooling),
             discriminative=self.objective != "generative",
             generative=self.generative,
             visible=self.visible,

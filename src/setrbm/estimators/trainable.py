@@ -21,7 +21,7 @@ from setrbm.estimators.inputs import (
     warn_if_constant,
 )
 from setrbm.estimators.progress import following
-from setrbm.estimators.settings import Settings, as_threads, check_execution, flag
+from setrbm.estimators.settings import Settings, as_threads, check_execution, flag, one_of
 from setrbm.shards import Shards
 from setrbm.training import HISTORY, InMemory, Monitor, Outcome, Schedule, Source, Streamed, Trainee, train
 
@@ -103,12 +103,13 @@ class Trainable(Saveable):
     def _checked_settings(self) -> Settings:
         check_execution(self)
         flag("early_stopping", self.early_stopping)
-        settings = self._settings()
-        if settings.pooling == "mixed":
-            raise ValueError("pooling must be 'soft', 'hard' or 'mean' for a single model. Got 'mixed', an average.")
-        if settings.scale in ("center", "standardize"):
-            raise ValueError(f"scale must be 'auto' or None for a single model. Got {settings.scale!r}.")
-        return settings
+        # Averages, and other inputs to train on, are for estimators that choose.
+        one_of("soft", "hard", "mean")("pooling", self.pooling)
+        one_of("auto", None)("scale", self.scale)
+        return self._settings()
+
+    def _restored_settings(self, description: dict[str, Any]) -> Settings:
+        return self._checked_settings()
 
     def _source(
         self, settings: Settings, X: Any, y: Any, sample_weight: Any, classes: Array | None, again: bool

@@ -58,7 +58,7 @@ def _described(name: str, value: Any) -> Any:
 
     The text of a step would depend on which of its parameters are at their defaults.
     """
-    if name.rpartition("__")[2] == "steps":
+    if name.rpartition("__")[2] == "steps" and isinstance(value, list):
         return [(step, type(one).__name__) for step, one in value]
     return value if isinstance(value, str | int | float | bool | None) else repr(value)
 

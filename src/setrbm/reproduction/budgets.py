@@ -10,7 +10,6 @@ from typing import Any
 from sklearn.model_selection import ParameterGrid
 
 from setrbm.estimators.offer import N_FITS, N_MIXED_FITS
-from setrbm.pooling import MIXED
 
 
 @dataclass(frozen=True)
@@ -57,10 +56,8 @@ def budget_of(name: str, settings: Mapping[str, Any]) -> Budget:
     if name == "SetSVCCV":
         return Budget(candidates, settings["folds"], "", 1)
     n_fits = settings.get("n_fits", 1) if settings.get("refit", True) else 0
-    is_mixed = settings.get("pooling") == "mixed"
-    usual = N_MIXED_FITS if is_mixed else N_FITS
-    n_final = (usual if n_fits == "auto" else n_fits) * (len(MIXED) if is_mixed else 1)
-    return Budget(candidates, 1, _epochs(settings), n_final)
+    usual = N_MIXED_FITS if settings.get("pooling") == "mixed" else N_FITS
+    return Budget(candidates, 1, _epochs(settings), usual if n_fits == "auto" else n_fits)
 
 
 def _epochs(settings: Mapping[str, Any]) -> str:

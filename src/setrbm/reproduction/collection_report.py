@@ -32,7 +32,7 @@ settings are chosen inside the training parts."""
 
 CHOSEN_HERE = """**These are not unseen data.** The defaults were chosen on these data sets, though never on test folds:
 334 candidates were compared inside training parts of the ten with two classes (`results/kinds.csv`), on splits of
-another seed, and a few of them on Corel (`results/kinds_corel.csv`). How much of a lead carries over to data sets that
+another seed, and 32 settings on Corel (`results/kinds_corel.csv`). How much of a lead carries over to data sets that
 had no part in the choice, this page cannot show."""
 
 WHERE = """## Where others win
@@ -40,20 +40,20 @@ WHERE = """## Where others win
 - **Newsgroups 2, the SVM on pooled inputs.** Its lead comes from how the data set was made. The features are words that
   were selected with a view to the positive sets: every word that occurs in one set only occurs in a positive one. So a
   test set with a word that no training set has is positive, and an SVM with a Gaussian kernel on the maxima places it
-  far from all training sets. Our models, and the set kernels here, ignore features that are constant in training. The
-  counts:
+  far from all training sets. Our models, and the set kernels here, ignore features that are constant in training. Without
+  such words in the test sets the SVM has no lead (`experiments/rare_words.py`):
 
 {rare}
 
 - **Newsgroups, SVM-max.** The reverse: its kernel averages the best match of every vector, and is at chance, since
   nearly all posts of a positive set are about something else.
-- **Musk2 and Fox, SVM-max**, and **the molecules of mutagenesis, SVM-miGraph and SVM-miGraph2**, are ahead by some
-  points, none of them significantly."""
+- **Musk2 and Fox, SVM-max**, and **the molecules of mutagenesis, SVM-miGraph2**, are ahead by some points, not
+  significantly. So are the former defaults on Musk2, Elephant and Newsgroups 2."""
 
 PROPERTIES_TEXT = """## Made-up problems, one property each
 
-`make_set_problem` generates problems that differ from the first in one property. Three draws of each, tested on 500 new
-sets (`experiments/properties.py`). "Maximum only" and "mean only" are the two parts of {ours} by themselves:
+`make_set_problem` generates problems that differ from the first mainly in one property. Three draws of each, tested on
+500 new sets (`experiments/properties.py`). "Maximum only" and "mean only" are the two parts of {ours} by themselves:
 
 ![Accuracy of every system on every problem]({image})
 
@@ -63,8 +63,8 @@ sets (`experiments/properties.py`). "Maximum only" and "mean only" are the two p
   compare all vectors of two sets, and all features, relevant or not.
 - **Two vectors must meet**: sums of hidden units see both; kernels between sets do not, and are at chance.
 - **A proportion decides**: mean pooling is better than the maximum, and SVM-max is as good. The mixture is between.
-- **Large sets**: the former defaults, trained on values in [0, 1], learn little in one of three draws, and less
-  than others in the other two. In even coordinates the maximum and the mean do equally well.
+- **Large sets**: the former defaults, trained on values in [0, 1], are at chance in one of three draws, and behind
+  the other models with hidden units in the others. On normalized inputs the maximum and the mean do equally well.
 - **Many features, few of them relevant**: all are poor, the SVM on pooled inputs least so. Select features first."""
 
 FIRST_TEXT = """## The recipe that was tried first
@@ -75,8 +75,8 @@ where the difference was to stay above -0.5. Inside training parts a fifth costs
 was taken, and this page's table was run, once. The rows of the first run are in `results/{folder}`.
 
 Only one of the five repetitions of this table is on new splits: repetition r has the seed plus r, and the seeds are
-2026 and 2027, which was noticed afterwards. The choice of the mixture was made inside training parts, but with the result on
-four of these repetitions known for another mixture. A run on splits of its own will replace the table."""
+2026 and 2027, which was noticed afterwards. The choice of the mixture was made inside training parts, but with the
+result on four of these repetitions known for another mixture. A run on splits of its own will replace the table."""
 
 
 def write_collection_report(table: Collection, records: CollectionRecords, folder: Path) -> Path:

@@ -17,7 +17,7 @@ from setrbm.reproduction.paper import DATASETS, FOLDS, REPEATS
 from setrbm.reproduction.systems import COLLECTION_ROWS, ROWS, find_system
 
 QUICK_DATASETS = ("musk1", "elephant")
-# The seeds of the splits of the tables in docs/. Nothing was chosen on those of the collection.
+# The seeds of the splits of the tables in docs/.
 SEED, COLLECTION_SEED = 2011, 2027
 
 

@@ -1,4 +1,4 @@
-"""Coordinates in which training goes well: centered or standardized, with the same variance for every data set."""
+"""Centered or standardized inputs for training, with the same total variance for every data set."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from typing import Literal
 
 import numpy as np
 
-from setrbm._types import Floats
+from setrbm._types import Array, Floats
 from setrbm.bags import Bags
 from setrbm.energy import Params
 
 How = Literal["center", "standardize"]
 # The variance of the vectors, summed over the features.
 VARIANCE = 5.0
+# The number of vectors processed at once.
+ROWS = 4096
 
 
 @dataclass(frozen=True)
@@ -35,12 +37,12 @@ class Coordinates:
     @classmethod
     def fit(cls, bags: Bags, how: How) -> Coordinates:
         """Return coordinates that center dense vectors, or standardize every feature that varies."""
-        variance = bags.X.var(axis=0, dtype=np.float64)
+        mean, variance = _moments(bags.X)
         factor = np.ones_like(variance)
         if how == "standardize":
             factor = np.divide(1.0, np.sqrt(variance), out=np.zeros_like(variance), where=variance > 0.0)
         total = float((variance * factor**2).sum())
-        return cls(bags.X.mean(axis=0, dtype=np.float64), factor * np.sqrt(VARIANCE / total if total > 0.0 else 1.0))
+        return cls(mean, factor * np.sqrt(VARIANCE / total if total > 0.0 else 1.0))
 
     def apply(self, bags: Bags) -> Bags:
         """Return the sets in these coordinates."""
@@ -53,3 +55,12 @@ class Coordinates:
         W, U, b, c, d = params.arrays()
         W = W.astype(np.float64) * self.factor
         return Params(W, U, b, c - W @ self.mean, d).astype(params.W.dtype)
+
+
+def _moments(X: Array) -> tuple[Floats, Floats]:
+    """Return mean and variance of each feature, piece by piece: a copy of all values in float64 would be large."""
+    mean = X.mean(axis=0, dtype=np.float64)
+    squares = np.zeros_like(mean)
+    for first in range(0, len(X), ROWS):
+        squares += ((X[first : first + ROWS] - mean) ** 2).sum(axis=0)
+    return mean, squares / len(X)
