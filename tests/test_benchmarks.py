@@ -27,7 +27,7 @@ BARS_OF = {
     "predict": {"predict"},
     "hybrid": {"hybrid"},
     "scaling": {"scaling"},
-    "fit": set(),
+    "fit": {"musk-fit"},
     "musk": {"musk"},
     "memory": {"memory"},
 }

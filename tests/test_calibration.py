@@ -9,7 +9,8 @@ from setrbm import Bags, ClassSetRBM, ClassSetRBMCV
 from setrbm.calibration import HIGHEST, LOWEST, fit_temperature
 from setrbm.datasets import load_musk1
 from setrbm.energy import Params, free_energy, log_posterior
-from setrbm.estimators.one_fit import OneFit
+from setrbm.estimators.one_fit import OneFit, Refit
+from setrbm.pooling import MIXED
 from setrbm.training import folds
 
 
@@ -66,19 +67,20 @@ def overconfident():
 SETTINGS = {"learning_rate": (0.05, 0.1), "init_scale": 0.3, "max_epochs": 60, "random_state": 0}
 
 
-def test_calibration_changes_probabilities_and_nothing_else():
+@pytest.mark.parametrize(("pooling", "n_models"), [("hard", 5.0), ("mixed", 10.0)])
+def test_calibration_changes_probabilities_and_nothing_else(pooling, n_models):
     X, y = overconfident()
-    plain = ClassSetRBMCV(10, **SETTINGS).fit(X, y)
-    calibrated = ClassSetRBMCV(10, calibrate=True, **SETTINGS).fit(X, y)
+    plain = ClassSetRBMCV(10, pooling=pooling, **SETTINGS).fit(X, y)
+    calibrated = ClassSetRBMCV(10, pooling=pooling, calibrate=True, **SETTINGS).fit(X, y)
     np.testing.assert_array_equal(calibrated.W_, plain.W_)
     np.testing.assert_array_equal(calibrated.predict(X), plain.predict(X))
     np.testing.assert_array_equal(calibrated.free_energy(X), plain.free_energy(X))
-    assert calibrated.temperature_ == plain.temperature_ == 5.0
+    assert calibrated.temperature_ == plain.temperature_ == n_models
     assert calibrated.calibration_temperature_ > 1.2
     assert plain.calibration_temperature_ == 1.0
-    np.testing.assert_allclose(
-        calibrated.decision_function(X), plain.decision_function(X) / calibrated.calibration_temperature_, rtol=1e-12
-    )
+    # A decision is the difference of two free energies, so small ones are rounded at the size of those.
+    expected = plain.decision_function(X) / calibrated.calibration_temperature_
+    np.testing.assert_allclose(calibrated.decision_function(X), expected, rtol=1e-12, atol=1e-14)
     rng = np.random.default_rng(1)
     new = rng.random((2000, 3, 5))
     labels = (new[:, :, 0].max(axis=1) > 0.8) ^ (rng.random(2000) < 0.3)
@@ -87,8 +89,9 @@ def test_calibration_changes_probabilities_and_nothing_else():
 
 def test_the_temperature_is_that_of_predictions_for_sets_not_learned_from():
     X, y = overconfident()
-    model = ClassSetRBMCV(10, n_fits=1, calibrate=True, **SETTINGS | {"learning_rate": 0.1}).fit(X, y)
-    apart = ClassSetRBM(10, early_stopping=False, weight_decay=0.0, **SETTINGS | {"learning_rate": 0.1})
+    settings = SETTINGS | {"pooling": "hard", "learning_rate": 0.1}
+    model = ClassSetRBMCV(10, n_fits=1, calibrate=True, **settings).fit(X, y)
+    apart = ClassSetRBM(10, early_stopping=False, weight_decay=0.0, **settings)
     # scikit-learn, with folds of its own, finds about the same. Its logits of two classes are plus and minus the
     # decision, so they are twice as far apart.
     theirs = CalibratedClassifierCV(apart, method="temperature", ensemble=False, cv=5).fit(X, y)
@@ -97,7 +100,7 @@ def test_the_temperature_is_that_of_predictions_for_sets_not_learned_from():
 
 
 def diverge(monkeypatch, diverged):
-    """Let the refits diverge whose key, (fold, number of the fit), is wanted; return where all outcomes will be."""
+    """Let the refits diverge whose key, a Refit, is wanted; return where all outcomes will be."""
     outcomes, keep = {}, OneFit.keep
 
     def changed(self, refitted, interrupted):
@@ -110,20 +113,35 @@ def diverge(monkeypatch, diverged):
     return outcomes
 
 
+@pytest.mark.parametrize("poolings", [("hard",), MIXED], ids=["hard", "mixed"])
 @pytest.mark.parametrize(
     "diverged", [set(), {(0, 1), (3, 0)}, {(1, 0), (1, 1), (4, 1)}], ids=["none", "one fit", "a whole fold"]
 )
-def test_the_temperature_fits_weighted_mean_free_energies_of_sound_models(diverged, monkeypatch):
+def test_the_temperature_fits_weighted_mean_free_energies_of_sound_models(diverged, poolings, monkeypatch):
+    """If a fit of a mixture diverged, here in its last part, every part has one less: its first ones are taken."""
     X, y = overconfident()
     weight = np.where(np.arange(len(y)) % 3 == 0, 5.0, 0.5)
-    outcomes = diverge(monkeypatch, diverged.__contains__)
-    model = ClassSetRBMCV(10, n_fits=2, calibrate=True, scale=None, **SETTINGS).fit(X, y, weight)
+    members = range(len(poolings))
+    outcomes = diverge(monkeypatch, {Refit(fold, members[-1], start) for fold, start in diverged}.__contains__)
+    pooling = "mixed" if poolings == MIXED else "hard"
+    settings = SETTINGS | {"pooling": pooling, "n_fits": 2 * len(poolings), "scale": None}
+    model = ClassSetRBMCV(10, calibrate=True, **settings).fit(X, y, weight)
     F, rows = [], []
     for fold, held_out in enumerate(folds(y, 5, model.seed_)):
-        sound = [outcomes[fold, k].params for k in range(2) if (fold, k) not in diverged]
+        starts = [start for start in range(2) if (fold, start) not in diverged]
+        sound = [Refit(fold, m, start) for m in members[:-1] for start in range(len(starts))]
+        sound += [Refit(fold, members[-1], start) for start in starts]
         if sound:
             bags = Bags.from_array(X[held_out])
-            F.append(np.mean([free_energy(bags.X, bags.offsets, params, "xor", "hard") for params in sound], axis=0))
+            F.append(
+                np.mean(
+                    [
+                        free_energy(bags.X, bags.offsets, outcomes[key].params, "xor", poolings[key.member])
+                        for key in sound
+                    ],
+                    axis=0,
+                )
+            )
             rows.append(held_out)
     F, rows = np.concatenate(F), np.concatenate(rows)
     expected, unweighted = (fit_temperature(F, y[rows], w[rows]) for w in (weight, np.ones(len(y))))
@@ -132,7 +150,7 @@ def test_the_temperature_fits_weighted_mean_free_energies_of_sound_models(diverg
 
 
 def test_probabilities_are_not_calibrated_if_the_refits_of_all_folds_diverged(monkeypatch):
-    diverge(monkeypatch, lambda key: key[0] is not None)
+    diverge(monkeypatch, lambda key: key.fold is not None)
     with pytest.warns(UserWarning, match="The probabilities are not calibrated: .* or all refits diverged"):
         model = ClassSetRBMCV(10, n_fits=1, calibrate=True, **SETTINGS).fit(*overconfident())
     assert model.calibration_temperature_ == 1.0

@@ -190,7 +190,7 @@ def test_without_a_terminal_progress_is_a_line_now_and_then(work, monkeypatch):
     result = run("fit", work / "data.csv", work / "lines.safetensors", *QUICK, "--json")
     lines = result.stderr.splitlines()
     assert lines[0].startswith("Fitting: choosing settings, epoch 1/40, time left unknown")
-    assert lines[1].startswith("Fitting: choosing settings, epoch 2/40, at most ")
+    assert lines[4].startswith("Fitting: choosing settings, epoch 5/40, at most ")
     assert "Fitting: refitting on all sets, epoch 1/" in result.stderr
     assert json.loads(result.stdout)["sets"] == 20
     assert run("fit", work / "data.csv", work / "lines.safetensors", *QUICK, "--force", "--quiet").stderr == ""
@@ -207,7 +207,24 @@ def test_the_bar_never_goes_back_while_several_kinds_of_candidates_are_tried(mon
     model = ClassSetRBMCV((2, 3), learning_rate=0.1, init_scale=0.3, max_epochs=3, random_state=0)
     model.set_callbacks(FitProgress(Bar("Fitting", total=1.0))).fit(bags, y)
     assert shown == sorted(shown)
-    assert len(shown) == 9
+    # Two kinds of candidates, and two poolings to refit.
+    assert len(shown) == 4 * 3
+    assert shown[-1] == pytest.approx(1.0)
+
+
+@pytest.mark.xfail(strict=True, reason="src: n_refits counts two poolings, but sparse sets are refitted with one")
+def test_the_bar_of_sparse_sets_reaches_its_end(monkeypatch):
+    from scipy import sparse
+
+    from setrbm.cli._progress import Bar, FitProgress
+    from setrbm.datasets import load_musk1
+
+    shown = []
+    monkeypatch.setattr(Bar, "show", lambda self, done, note: shown.append(done))
+    bags, y = load_musk1()
+    model = ClassSetRBMCV(2, learning_rate=0.1, max_epochs=3, random_state=0)
+    model.set_callbacks(FitProgress(Bar("Fitting", total=1.0)))
+    model.fit(bags.with_vectors(sparse.csr_array(bags.X)), y)
     assert shown[-1] == pytest.approx(1.0)
 
 
@@ -268,10 +285,23 @@ def test_a_fitted_file_holds_the_model_the_library_would_fit(work, tmp_path):
     assert told["mean_negative_log_p"] == -model.best_score_
 
 
+@pytest.mark.parametrize("pooling", ["hard", "mean", "mixed"])
+@pytest.mark.parametrize("scale", ["auto", "center", "standardize"])
+def test_pooling_and_scale_are_those_of_the_library(work, tmp_path, pooling, scale):
+    options = ("--pooling", pooling, "--scale", scale, "--seed", "3")
+    answer("fit", work / "data.csv", tmp_path / "model.safetensors", *QUICK, *options)
+    fitted = load(tmp_path / "model.safetensors")
+    bags, y = read_sets(work / "data.csv")
+    settings = {"n_hidden": 4, "learning_rate": 0.1, "max_epochs": 40, "engine": "reference", "random_state": 3}
+    model = ClassSetRBMCV(pooling=pooling, scale=scale, **settings).fit(bags, y)
+    np.testing.assert_array_equal(fitted.W_, model.W_)
+    assert (fitted.pooling, fitted.scale) == (pooling, scale)
+
+
 def test_several_learning_rates_are_chosen_from(work, tmp_path):
     rates = ("--learning-rate", "0.05", "--learning-rate", "0.2")
     told = answer("fit", work / "data.csv", tmp_path / "m.safetensors", *QUICK, *rates)
-    assert told["candidates"] == 3 * 2
+    assert told["candidates"] == 3
     assert told["chosen"]["learning_rate"] in (0.05, 0.1, 0.2)
 
 

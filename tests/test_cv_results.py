@@ -124,7 +124,8 @@ def test_every_split_has_its_own_patience_and_all_have_one_number_of_epochs():
     rng = np.random.default_rng(0)
     X, y = rng.random((60, 8)), rng.integers(0, 2, 60)
     settings = {"learning_rate": 0.05, "init_scale": 1.0, "n_fits": 1, "random_state": 0}
-    model = ClassSetRBMCV(20, cv=4, max_epochs=60, early_stopping=True, patience=4, **settings).fit(X, y)
+    settings |= {"pooling": "hard", "early_stopping": True, "patience": 4}
+    model = ClassSetRBMCV(20, cv=4, max_epochs=60, **settings).fit(X, y)
     curves = [model.cv_results_[f"split{k}_history"][0]["held_out_loss"] for k in range(4)]
     lengths = [len(curve) for curve in curves]
     assert lengths == [int(np.argmin(curve)) + 1 + 4 for curve in curves]
@@ -324,11 +325,11 @@ def test_ctrl_c_in_a_scorer_or_in_calibration_keeps_a_model(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("setrbm.estimators.one_fit.fit_temperature", interrupt)
-    for extra, fits in (({"scoring": interrupt}, 1.0), ({"calibrate": True}, 5.0)):
+    for extra, pooling, fits in (({"scoring": interrupt}, "hard", 1.0), ({"calibrate": True}, "mixed", 10.0)):
         model = ClassSetRBMCV(5, learning_rate=(0.05, 0.1), **SETTINGS, **extra)
         with pytest.raises(KeyboardInterrupt):
             model.fit(*easy())
-        assert model.temperature_ == fits
+        assert (model.settings_.pooling, model.temperature_) == (pooling, fits)
         assert model.calibration_temperature_ == 1.0
 
 

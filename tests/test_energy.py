@@ -9,9 +9,11 @@ from setrbm.energy import (
     Params,
     energy,
     free_energy,
+    joined,
     log_joint,
     log_posterior,
     loss_and_gradient,
+    parted,
     softplus,
 )
 
@@ -118,6 +120,60 @@ def test_the_gradient_equals_finite_differences(constraint, pooling, is_sparse, 
     expected = finite_differences(loss, params)
     for letter in "WUbcd":
         np.testing.assert_allclose(getattr(gradient, letter), getattr(expected, letter), rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_the_gradient_of_mixed_pooling_equals_finite_differences(constraint):
+    X, offsets, y, weight, _ = problem(0)
+    params = random_params(np.random.default_rng(0), 5, 10, 3)
+
+    def loss(at: Params) -> float:
+        return float(-log_posterior(free_energy(X, offsets, at, constraint, "mixed"))[np.arange(len(y)), y] @ weight)
+
+    _, gradient = loss_and_gradient(X, offsets, y, weight, params, constraint, "mixed")
+    expected = finite_differences(loss, params)
+    for letter in "WUbcd":
+        np.testing.assert_allclose(getattr(gradient, letter), getattr(expected, letter), rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_parts_joined_again_are_the_whole(n, seed):
+    params = random_params(np.random.default_rng(seed), 5, 10, 3)
+    parts = parted(params, n)
+    assert [part.W.shape for part in parts] == [(10 // n, 5)] * n
+    for letter in "WUbcd":
+        np.testing.assert_array_equal(getattr(joined(parts), letter), getattr(params, letter))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_free_energies_of_joined_models_and_of_parts_sum_to_that_of_the_whole(constraint, pooling, seed):
+    X, offsets, _, _, _ = problem(seed)
+    rng = np.random.default_rng(seed)
+    models = [random_params(rng, 5, 3, 3) for _ in range(4)]
+    whole = free_energy(X, offsets, joined(models), constraint, pooling)
+    for several in (models, parted(joined(models), 4), parted(joined(models), 2)):
+        each = [free_energy(X, offsets, params, constraint, pooling) for params in several]
+        np.testing.assert_allclose(np.sum(each, axis=0), whole, rtol=1e-12)
+
+
+def test_parts_must_be_equal():
+    with pytest.raises(ValueError, match="The number of hidden units must be a multiple of 5. Got 4"):
+        parted(random_params(np.random.default_rng(0), 5, 4, 3), 5)
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_the_free_energy_with_mixed_pooling_is_the_sum_of_those_of_its_parts(constraint):
+    X, offsets, _, _, _ = problem(1)
+    params = random_params(np.random.default_rng(1), 5, 10, 3)
+    poolings = ["hard"] * 4 + ["mean"]
+    each = [
+        free_energy(X, offsets, part, constraint, pooling)
+        for part, pooling in zip(parted(params, 5), poolings, strict=True)
+    ]
+    np.testing.assert_allclose(free_energy(X, offsets, params, constraint, "mixed"), np.sum(each, axis=0), rtol=1e-12)
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)

@@ -89,6 +89,11 @@ def test_float32_is_near_float64(constraint, pooling, objective):
         np.testing.assert_allclose(single, double, rtol=0, atol=2e-5)
 
 
+def test_engines_do_not_take_the_pooling_of_a_mixture():
+    with pytest.raises(ValueError, match="Engines pool all units alike. Got pooling='mixed'"):
+        Spec("xor", "mixed")
+
+
 @pytest.mark.parametrize("objective", GENERATIVE)
 def test_models_are_bit_identical_for_any_number_of_threads(objective):
     spec = Spec("or", "soft", **GENERATIVE[objective])

@@ -262,7 +262,7 @@ def test_weight_decay_shrinks_the_weights():
 def test_cv_chooses_the_best_held_out_score_and_refits_on_all_sets():
     bags, y = easy(60)
     settings = {"init_scale": 0.3, "max_epochs": 30, "early_stopping": True, "n_fits": 1, "random_state": 0}
-    model = ClassSetRBMCV(5, learning_rate=(1e-5, 0.1), **settings).fit(bags, y)
+    model = ClassSetRBMCV(5, pooling="hard", learning_rate=(1e-5, 0.1), **settings).fit(bags, y)
     assert model.best_params_ == {"learning_rate": 0.1}
     assert model.best_score_ == max(model.cv_results_["mean_test_score"])
     assert model.cv_results_["rank_test_score"][model.best_index_] == 1
@@ -469,12 +469,15 @@ def test_a_callback_may_end_training():
     )
 
 
-def test_callbacks_see_every_phase_and_epoch():
+@pytest.mark.parametrize(("pooling", "n_poolings"), [("hard", 1), ("mixed", 2)])
+def test_callbacks_see_every_phase_and_epoch(pooling, n_poolings):
     bags, y = easy()
     seen = []
-    model = ClassSetRBMCV((3, 4), learning_rate=0.1, init_scale=0.3, max_epochs=3, random_state=0)
+    settings = {"pooling": pooling, "learning_rate": 0.1, "init_scale": 0.3, "max_epochs": 3, "random_state": 0}
+    model = ClassSetRBMCV((3, 4), **settings)
     model.set_callbacks(EpochCallback(lambda phase, number: seen.append((phase, number)))).fit(bags, y)
-    assert seen == [(phase, n) for phase in ("choosing", "choosing", "fitting") for n in (1, 2, 3)]
+    phases = ["choosing", "choosing"] + ["fitting"] * n_poolings
+    assert seen == [(phase, n) for phase in phases for n in (1, 2, 3)]
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -614,9 +617,12 @@ def test_a_failed_fit_leaves_a_fitted_estimator_usable(break_it):
     [
         ({"constraint": "and"}, "constraint must be one of 'xor', 'or'. Got 'and'"),
         ({"pooling": "max"}, "pooling must be one of 'soft', 'hard', 'mean'. Got 'max'"),
+        ({"pooling": "mixed"}, "pooling must be one of 'soft', 'hard', 'mean'. Got 'mixed'"),
         ({"objective": "both"}, "objective must be one of"),
         ({"visible": "poisson"}, "visible must be one of"),
-        ({"scale": "standard"}, "scale must be one of 'auto', None"),
+        ({"scale": "standard"}, "scale must be one of 'auto', None. Got 'standard'"),
+        ({"scale": "center"}, "scale must be one of 'auto', None. Got 'center'"),
+        ({"scale": "standardize"}, "scale must be one of 'auto', None. Got 'standardize'"),
         ({"n_hidden": 0}, "n_hidden must be an integer of 1 or more. Got 0"),
         ({"n_hidden": 2.5}, "n_hidden must be an integer"),
         ({"learning_rate": 0.0}, "learning_rate must be a positive number. Got 0.0"),
@@ -730,26 +736,29 @@ def test_empty_and_impossible_choices_are_refused():
         ClassSetRBMCV(visible=["binary"]).fit(*easy())
 
 
-@pytest.mark.parametrize("n_fits", [1, 3])
-def test_a_refit_that_diverges_leaves_the_model_as_it_was_chosen(monkeypatch, n_fits):
+@pytest.mark.parametrize(
+    ("n_fits", "pooling", "scale"), [(1, "hard", "auto"), (3, "hard", "auto"), (5, "mixed", "center")]
+)
+def test_a_refit_that_diverges_leaves_the_model_as_it_was_chosen(monkeypatch, n_fits, pooling, scale):
     bags, y = easy()
     settings = {"learning_rate": (0.05, 0.1), "init_scale": 0.3, "max_epochs": 4, "random_state": 0}
-    kept = ClassSetRBMCV(5, refit=False, **settings).fit(bags, y)
+    kept = ClassSetRBMCV(5, pooling="hard", scale=scale, refit=False, **settings).fit(bags, y)
 
     def train_apart(estimator, spec, trainees, schedule, monitor, real=many_fits._train):
         monkeypatch.setattr("setrbm.training.loop.DIVERGED", 30.0 if schedule.phase == "choosing" else 1e-9)
         return real(estimator, spec, trainees, schedule, monitor)
 
     monkeypatch.setattr(many_fits, "_train", train_apart)
-    with pytest.warns(UserWarning, match=r"diverged in (\d) of \1 refits. The best candidate is kept without a refit"):
-        model = ClassSetRBMCV(5, n_fits=n_fits, **settings).fit(bags, y)
+    with pytest.warns(UserWarning, match=r"diverged in (\d+) of \1 refits. The best candidate is kept without a refit"):
+        model = ClassSetRBMCV(5, pooling=pooling, n_fits=n_fits, **settings).fit(bags, y)
     np.testing.assert_array_equal(model.W_, kept.W_)
-    assert model.temperature_ == 1.0
+    np.testing.assert_array_equal(model.predict_proba(bags), kept.predict_proba(bags))
+    assert (model.settings_.pooling, model.temperature_) == ("hard", 1.0)
 
 
 def test_fits_that_diverge_are_left_out_of_the_average(monkeypatch):
     bags, y = easy()
-    settings = {"learning_rate": 0.1, "init_scale": 0.3, "max_epochs": 4, "random_state": 0}
+    settings = {"pooling": "hard", "learning_rate": 0.1, "init_scale": 0.3, "max_epochs": 4, "random_state": 0}
     whole = ClassSetRBMCV(5, n_fits=3, **settings).fit(bags, y)
 
     def train_apart(*args, real=many_fits._train):
@@ -780,21 +789,27 @@ def test_ctrl_c_before_the_first_epoch_leaves_the_estimator_unchanged(monkeypatc
     np.testing.assert_array_equal(parts.W_, before)
 
 
+# The coordinates in which the settings of a pooling are chosen, always with hard pooling.
+CHOSEN_IN = [("hard", "auto"), ("mixed", "center")]
+
+
+@pytest.mark.parametrize(("pooling", "scale"), CHOSEN_IN)
 @pytest.mark.parametrize("epoch", [1, 3])
-def test_ctrl_c_in_the_refit_keeps_the_best_candidate(epoch):
+def test_ctrl_c_in_the_refit_keeps_the_best_candidate(epoch, pooling, scale):
     bags, y = easy()
     settings = {"learning_rate": (0.05, 0.1), "init_scale": 0.3, "max_epochs": 20, "random_state": 0}
-    kept = ClassSetRBMCV(5, refit=False, **settings).fit(bags, y)
+    kept = ClassSetRBMCV(5, pooling="hard", scale=scale, refit=False, **settings).fit(bags, y)
 
     def interrupt(phase, number):
         if phase == "fitting" and number == epoch:
             raise KeyboardInterrupt
 
-    model = ClassSetRBMCV(5, **settings).set_callbacks(EpochCallback(interrupt))
+    model = ClassSetRBMCV(5, pooling=pooling, **settings).set_callbacks(EpochCallback(interrupt))
     with pytest.raises(KeyboardInterrupt):
         model.fit(bags, y)
     np.testing.assert_array_equal(model.W_, kept.W_)
-    assert model.temperature_ == 1.0
+    np.testing.assert_array_equal(model.predict_proba(bags), kept.predict_proba(bags))
+    assert (model.settings_.pooling, model.temperature_) == ("hard", 1.0)
 
 
 def test_partial_fit_refuses_another_number_of_hidden_units():
@@ -807,7 +822,7 @@ def test_partial_fit_refuses_another_number_of_hidden_units():
 def test_several_fits_are_averaged():
     bags, y = easy()
     settings = {"learning_rate": (0.05, 0.1), "init_scale": (0.3, 1.0), "max_epochs": 16, "random_state": 0}
-    model = ClassSetRBMCV(5, n_fits=3, **settings).fit(bags, y)
+    model = ClassSetRBMCV(5, pooling="hard", n_fits=3, **settings).fit(bags, y)
     assert model.temperature_ == 3.0
     assert model.W_.shape == (15, bags.shape[1])
     # Each fit is that of the chosen settings, from a seed of its own, to the chosen end.
@@ -826,9 +841,12 @@ def test_several_fits_are_averaged():
     assert model.transform(bags).shape == (len(bags), 15)
 
 
-def test_the_explanation_of_an_average_matches_its_predictions():
+@pytest.mark.parametrize(("pooling", "n_fits"), [("hard", 3), ("mixed", 5)])
+def test_the_explanation_of_an_average_matches_its_predictions(pooling, n_fits):
     bags, y = easy()
-    model = ClassSetRBMCV(5, n_fits=3, learning_rate=0.1, init_scale=0.3, max_epochs=20, random_state=0).fit(bags, y)
+    settings = {"learning_rate": 0.1, "init_scale": 0.3, "max_epochs": 20, "random_state": 0}
+    model = ClassSetRBMCV(5, pooling=pooling, n_fits=n_fits, **settings).fit(bags, y)
+    assert model.temperature_ == n_fits
     k = int(np.flatnonzero(bags.sizes > 1)[0])
     matrix = np.asarray(bags[k])
     told = model.explain(bags[[k]])
@@ -1053,7 +1071,8 @@ def test_ctrl_c_after_all_begun_candidates_diverged_leaves_the_estimator_unchang
     assert not hasattr(model, "W_")
 
 
-def test_ctrl_c_while_the_refit_is_prepared_keeps_the_best_candidate(monkeypatch):
+@pytest.mark.parametrize(("pooling", "scale"), CHOSEN_IN)
+def test_ctrl_c_while_the_refit_is_prepared_keeps_the_best_candidate(monkeypatch, pooling, scale):
     bags, y = easy()
     settings = {"learning_rate": (0.05, 0.1), "init_scale": 0.3, "max_epochs": 4, "random_state": 0}
 
@@ -1061,11 +1080,12 @@ def test_ctrl_c_while_the_refit_is_prepared_keeps_the_best_candidate(monkeypatch
         raise KeyboardInterrupt
 
     monkeypatch.setattr(one_fit.OneFit, "refits", interrupt)
-    model = ClassSetRBMCV(5, **settings)
+    model = ClassSetRBMCV(5, pooling=pooling, **settings)
     with pytest.raises(KeyboardInterrupt):
         model.fit(bags, y)
     monkeypatch.undo()
-    np.testing.assert_array_equal(model.W_, ClassSetRBMCV(5, refit=False, **settings).fit(bags, y).W_)
+    kept = ClassSetRBMCV(5, pooling="hard", scale=scale, refit=False, **settings).fit(bags, y)
+    np.testing.assert_array_equal(model.W_, kept.W_)
 
 
 def test_partial_fit_takes_no_classes_beside_shards(tmp_path):

@@ -31,7 +31,7 @@ def posterior(X, params, constraint, pooling):
     return log_posterior(free_energy(X, np.array([0, X.shape[0]]), params, constraint, pooling))[0]
 
 
-@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("pooling", [*POOLINGS, "mixed"])
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 def test_the_drop_is_the_decrease_when_a_vector_is_left_out(bags, params, constraint, pooling):
     y = np.array([0, 1, 2, 1])
@@ -48,7 +48,7 @@ def test_the_drop_is_the_decrease_when_a_vector_is_left_out(bags, params, constr
             row += 1
 
 
-@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("pooling", [*POOLINGS, "mixed"])
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 def test_contributions_are_gradient_of_log_odds_times_input_and_sum_to_the_total(bags, params, constraint, pooling):
     y = np.array([0, 1, 2, 1])

@@ -206,7 +206,7 @@ def test_an_unfitted_model_cannot_be_saved(tmp_path):
 def test_a_selected_setting_that_is_invalid_is_refused(tmp_path):
     model = ClassSetRBMCV(5, pooling=("soft", "hard"), learning_rate=0.1, init_scale=0.1, max_epochs=2).fit(X, Y)
     model.cv_results_["params"][model.best_index_]["pooling"] = "zz"
-    with pytest.raises(ValueError, match="pooling must be one of 'soft', 'hard', 'mean'. Got 'zz'"):
+    with pytest.raises(ValueError, match="pooling must be one of 'soft', 'hard', 'mean', 'mixed'. Got 'zz'"):
         model.save(tmp_path / "m")
     assert not list(tmp_path.iterdir())
 
@@ -215,7 +215,7 @@ def test_a_selected_setting_that_is_invalid_is_refused(tmp_path):
 def test_an_invalid_temperature_is_refused(tmp_path, temperature):
     bags, y = load_musk1()
     settings = {"learning_rate": 0.1, "init_scale": 0.3, "max_epochs": 2, "random_state": 0}
-    model = ClassSetRBMCV(2, n_fits=3, **settings).fit(bags, y)
+    model = ClassSetRBMCV(2, pooling="hard", n_fits=3, **settings).fit(bags, y)
     model.save(tmp_path / "average")
     assert load(tmp_path / "average").temperature_ == 3.0
     rewrite(tmp_path / "average", lambda header, arrays: header.update(temperature=temperature))
@@ -257,6 +257,72 @@ def test_every_setting_is_checked_on_load(path, name, value):
     rewrite(path, lambda header, arrays: change_setting(header, name, value))
     with pytest.raises(ValueError, match=f"{re.escape(str(path))}.*{name}"):
         load(path)
+
+
+@pytest.mark.parametrize(("name", "value"), [("pooling", "mixed"), ("scale", "center"), ("early_stopping", "auto")])
+def test_what_a_single_model_cannot_be_fitted_with_is_refused_on_load(path, name, value):
+    rewrite(path, lambda header, arrays: change_setting(header, name, value))
+    with pytest.raises(ValueError, match=f"{re.escape(str(path))}.*{name} must be"):
+        load(path)
+
+
+@pytest.fixture
+def mixture(tmp_path):
+    """The file of a mixture of five models with three hidden units each."""
+    ClassSetRBMCV(3, n_fits=5, learning_rate=0.1, max_epochs=2, random_state=0).fit(X, Y).save(tmp_path / "mixture")
+    assert load(tmp_path / "mixture").settings_.pooling == "mixed"
+    return tmp_path / "mixture"
+
+
+@pytest.mark.parametrize("temperature", [1.0, 3.0, 15.0])
+def test_a_mixture_must_have_as_many_fits_for_each_part(mixture, temperature):
+    rewrite(mixture, lambda header, arrays: header.update(temperature=temperature))
+    if temperature % 5:
+        with pytest.raises(ValueError, match=f"mixture.*Mixed pooling needs a multiple of 5 fits. Got {temperature:g}"):
+            load(mixture)
+    else:
+        assert load(mixture).predict(X).shape == Y.shape
+
+
+@pytest.mark.parametrize("temperature", [1.0, 2.0, 5.0, 7.0, 14.0])
+def test_a_mixture_whose_hidden_units_cannot_be_parted_is_refused_on_load(mixture, temperature):
+    def cut(header, arrays):
+        arrays.update({letter: arrays[letter][:-1].copy() for letter in "WUc"})
+        header.update(temperature=temperature)
+
+    rewrite(mixture, cut)
+    with pytest.raises(ValueError, match="mixture"):
+        load(mixture)
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "mixed", ["pooling"], None, 3, {"pooling": "max"}, {"pooling": None}, {"pooling": ["hard"]}, {"scale": "log"},
+        {"scale": {}},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_hostile_account_of_what_was_kept_is_refused(mixture, kept):
+    rewrite(mixture, lambda header, arrays: header.update(kept=kept))
+    with pytest.raises(ValueError, match=re.escape(str(mixture))):
+        load(mixture)
+
+
+def test_a_single_model_cannot_be_called_a_mixture(tmp_path):
+    settings = {"pooling": "hard", "n_fits": 1, "learning_rate": 0.1, "max_epochs": 2, "random_state": 0}
+    ClassSetRBMCV(5, **settings).fit(X, Y).save(tmp_path / "single")
+    rewrite(tmp_path / "single", lambda header, arrays: header.update(kept={"pooling": "mixed", "scale": "auto"}))
+    with pytest.raises(ValueError, match="single.*Mixed pooling needs a multiple of 5 fits. Got 1"):
+        load(tmp_path / "single")
+
+
+def test_files_that_do_not_say_what_was_kept_keep_what_was_chosen(mixture):
+    expected = load(mixture)
+    rewrite(mixture, lambda header, arrays: header.pop("kept"))
+    again = load(mixture)
+    assert again.settings_ == expected.settings_
+    np.testing.assert_array_equal(again.predict_proba(X), expected.predict_proba(X))
 
 
 @pytest.mark.parametrize("letter", ["W", "U", "b", "c", "d"])

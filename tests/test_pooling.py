@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit, log_expit
 
 from brute import CONSTRAINTS, POOLINGS
-from setrbm.pooling import hard_pool, set_pool, soft_pool
+from setrbm.pooling import MIXED, hard_pool, set_pool, soft_pool
 
 OFFSETS = np.array([0, 1, 4, 9])
 
@@ -30,8 +30,11 @@ def test_pools_equal_their_definition(a, constraint, pooling):
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
-@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("pooling", [*POOLINGS, "mixed"])
 def test_the_slope_equals_finite_differences(a, constraint, pooling):
+    if pooling == "mixed":
+        # Five parts of two units.
+        a = np.random.default_rng(9).permuted(np.tile(a, (1, 3))[:, :10], axis=0)
     _, slope = set_pool(a, OFFSETS, constraint, pooling)
     step = 1e-6
     for s, j in np.ndindex(a.shape):
@@ -41,6 +44,19 @@ def test_the_slope_equals_finite_differences(a, constraint, pooling):
         moved[1][s, j] -= step
         up, down = (set_pool(m, OFFSETS, constraint, pooling)[0][k, j] for m in moved)
         assert slope[s, j] == pytest.approx((up - down) / (2 * step), abs=1e-8)
+
+
+@pytest.mark.parametrize("n_units", [5, 20])
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_with_mixed_pooling_four_fifths_of_the_units_are_hard_and_the_last_fifth_is_mean(constraint, n_units):
+    assert MIXED == ("hard", "hard", "hard", "hard", "mean")
+    a = np.random.default_rng(n_units).normal(scale=3.0, size=(9, n_units))
+    n_hard = 4 * n_units // 5
+    mixed, hard, mean = (set_pool(a, OFFSETS, constraint, pooling) for pooling in ("mixed", "hard", "mean"))
+    for whole, first, last in zip(mixed, hard, mean, strict=True):
+        np.testing.assert_array_equal(whole, np.hstack([first[:, :n_hard], last[:, n_hard:]]))
+    # Sets of one vector are the same for both, larger ones are not.
+    assert np.abs(hard[0] - mean[0])[1:].min() > 1e-6
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)

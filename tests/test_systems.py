@@ -13,7 +13,7 @@ from setrbm.evaluation.plans import Plan
 from setrbm.evaluation.runner import run
 from setrbm.reproduction import effects
 from setrbm.reproduction.paper import DATASETS, PAPER_SYSTEMS
-from setrbm.reproduction.systems import ROWS, find_system
+from setrbm.reproduction.systems import FORMER, ROWS, find_system
 
 ROOT = Path(__file__).parents[1]
 # Where the data sets are: the folder the user names, else the one beside the checkout.
@@ -41,6 +41,13 @@ def test_our_row_is_run_with_the_defaults_of_the_estimator():
     assert made.get_params() == ClassSetRBMCV(engine="cpu", n_jobs=1, random_state=3).get_params()
     quick = find_system("ClassSetRBMCV").make(3, True, "cpu", 1).get_params()
     assert quick["max_epochs"] < max(np.ravel(made.max_epochs))
+
+
+def test_the_row_with_the_former_defaults_differs_from_ours_in_pooling_and_initial_scale():
+    former, ours = (find_system(name).make(3, False, "cpu", 1).get_params() for name in (FORMER, "ClassSetRBMCV"))
+    changed = {name: value for name, value in former.items() if value != ours[name]}
+    assert changed == {"pooling": "hard", "init_scale": (0.3, 1.0)}
+    assert find_system(FORMER).make(3, True, "cpu", 1).pooling == "hard"
 
 
 @pytest.mark.skipif(not (ROOT / "results").exists(), reason="the results are not part of this copy")

@@ -91,6 +91,8 @@ def parted(params: Params, n: int) -> list[Params]:
     """Return n models with equal shares of the hidden units, whose free energies sum to that of the whole."""
     if n == 1:
         return [params]
+    if len(params.c) % n:
+        raise ValueError(f"The number of hidden units must be a multiple of {n}. Got {len(params.c)}.")
     units = zip(np.split(params.W, n), np.split(params.U, n), np.split(params.c, n), strict=True)
     nothing = np.zeros_like(params.b), np.zeros_like(params.d)
     biases = [(params.b, params.d), *[nothing] * (n - 1)]

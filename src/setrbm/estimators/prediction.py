@@ -75,8 +75,6 @@ class BaseSetClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         for letter, shape in letter_shapes(len(params.c), self.n_features_in_, len(self.classes_)).items():
             if (got := getattr(params, letter).shape) != shape:
                 raise ValueError(f"{letter}_ must have shape {shape}. Got {got}.")
-        if len(params.c) % (n_parts := len(self.settings_.poolings)):
-            raise ValueError(f"Mixed pooling needs a multiple of {n_parts} hidden units. Got {len(params.c)}.")
         return params
 
     def _set_scaling(self, scaling: Scaling | None) -> None:

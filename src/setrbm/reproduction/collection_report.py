@@ -40,8 +40,8 @@ WHERE = """## Where others win
 - **Newsgroups 2, the SVM on pooled inputs.** Its lead comes from how the data set was made. The features are words that
   were selected with a view to the positive sets: every word that occurs in one set only occurs in a positive one. So a
   test set with a word that no training set has is positive, and an SVM with a Gaussian kernel on the maxima places it
-  far from all training sets. Our models, and the set kernels here, ignore features that are constant in training. Without
-  such words in the test sets the SVM has no lead (`experiments/rare_words.py`):
+  far from all training sets. Our models, and the set kernels here, ignore features that are constant in training.
+  Without such words in the test sets the SVM has no lead (`experiments/rare_words.py`):
 
 {rare}
 
