@@ -133,15 +133,9 @@ def test_the_temperature_fits_weighted_mean_free_energies_of_sound_models(diverg
         sound += [Refit(fold, members[-1], start) for start in starts]
         if sound:
             bags = Bags.from_array(X[held_out])
-            F.append(
-                np.mean(
-                    [
-                        free_energy(bags.X, bags.offsets, outcomes[key].params, "xor", poolings[key.member])
-                        for key in sound
-                    ],
-                    axis=0,
-                )
-            )
+            models = [(outcomes[key].params, poolings[key.member]) for key in sound]
+            each = [free_energy(bags.X, bags.offsets, params, "xor", pooling) for params, pooling in models]
+            F.append(np.mean(each, axis=0))
             rows.append(held_out)
     F, rows = np.concatenate(F), np.concatenate(rows)
     expected, unweighted = (fit_temperature(F, y[rows], w[rows]) for w in (weight, np.ones(len(y))))

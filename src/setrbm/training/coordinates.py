@@ -63,4 +63,5 @@ def _moments(X: Array) -> tuple[Floats, Floats]:
     squares = np.zeros_like(mean)
     for first in range(0, len(X), ROWS):
         squares += ((X[first : first + ROWS] - mean) ** 2).sum(axis=0)
-    return mean, squares / len(X)
+    # Rounding must not make a constant feature vary.
+    return mean, np.where(X.min(axis=0) < X.max(axis=0), squares / len(X), 0.0)
