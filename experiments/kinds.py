@@ -28,14 +28,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import recipe
 from joblib import Parallel, delayed
-from recipe import PARTS, SEED, Part
+from recipe import PARTS, Part
 
 from setrbm import Bags, draws
 from setrbm.datasets import SET_PROBLEMS, load_benchmark, make_set_problem
 from setrbm.datasets.benchmarks import BENCHMARKS
 from setrbm.engines.protocol import LabeledSets, Model, Spec
-from setrbm.evaluation.splits import repeated_folds
 from setrbm.reproduction.paper import DATASETS as PAPER
 from setrbm.reproduction.systems import ROWS
 from setrbm.scaling import Scaling
@@ -69,15 +69,7 @@ def load(name: str, data_home: Path | None) -> tuple[Bags, np.ndarray]:
 
 def splits(y: np.ndarray) -> list[Part]:
     """Return the splits of a data set, two for every outer fold; of larger data sets fewer."""
-    n_folds = 10 if len(y) < 150 else 5 if len(y) < 500 else 2
-    found: list[Part] = []
-    for outer in repeated_folds(y, 10, 1, SEED)[:n_folds]:
-        inner = repeated_folds(y[outer.train], PARTS, 1, SEED + 1 + outer.fold)
-        for k in (outer.fold % PARTS, (outer.fold + 2) % PARTS):
-            train, test = outer.train[inner[k].train], outer.train[inner[k].test]
-            parts = [train[part.test] for part in repeated_folds(y[train], PARTS, 1, 7000 + len(found))]
-            found.append(Part(train, parts, test))
-    return found
+    return recipe.splits(y, 10 if len(y) < 150 else 5 if len(y) < 500 else 2)
 
 
 def scaled(bags: Bags, train: np.ndarray, scale: str) -> Bags:

@@ -94,10 +94,10 @@ class Part:
         return np.concatenate([self.parts[member], self.test]) if member < PARTS else self.test
 
 
-def splits(y: np.ndarray) -> list[Part]:
-    """Return the splits of a data set; they contain no sets of the outer test fold."""
+def splits(y: np.ndarray, n_folds: int = 10) -> list[Part]:
+    """Return two splits for each of the first outer folds; they contain no sets of its test part."""
     found: list[Part] = []
-    for outer in repeated_folds(y, 10, 1, SEED):
+    for outer in repeated_folds(y, 10, 1, SEED)[:n_folds]:
         inner = repeated_folds(y[outer.train], PARTS, 1, SEED + 1 + outer.fold)
         for k in (outer.fold % PARTS, (outer.fold + 2) % PARTS):
             train, test = outer.train[inner[k].train], outer.train[inner[k].test]

@@ -459,3 +459,16 @@ def test_a_max_out_classifier_trained_in_coordinates_predicts_what_was_watched_t
     p = model.predict_proba(bags)[held_out, y[held_out]]
     (history,) = model.cv_results_["split0_history"]
     assert -np.log(p).mean() == pytest.approx(history["held_out_loss"][-1], rel=1e-9)
+
+
+def test_a_mixture_of_which_one_part_is_kept_is_not_calibrated_by_the_mixtures_of_the_folds(monkeypatch):
+    diverge(monkeypatch, {(4, 0)})
+    bags, y = easy()
+    model = ClassSetRBMCV(**SHORT | {"n_fits": 5}, calibrate=True)
+    with (
+        pytest.warns(UserWarning, match="The best candidate is kept without a refit"),
+        pytest.warns(UserWarning, match="The probabilities are not calibrated"),
+    ):
+        model.fit(bags, y)
+    assert model.settings_.pooling == "hard"
+    assert model.calibration_temperature_ == 1.0

@@ -244,7 +244,9 @@ class OneFit:
 
     def _calibrated(self, refitted: dict[Refit, Outcome]) -> float:
         """Return the temperature that fits predictions for sets that the models did not learn from."""
-        parts = self._calibration_parts(refitted)
+        # If only one part of a mixture is kept, the folds say nothing about it.
+        is_whole = self.estimator.settings_.pooling == self.chosen.pooling
+        parts = self._calibration_parts(refitted) if is_whole else []
         if not parts:
             warn("The probabilities are not calibrated: no set could be held out, or all refits diverged.")
             return 1.0

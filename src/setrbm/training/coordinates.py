@@ -22,9 +22,9 @@ ROWS = 4096
 class Coordinates:
     """A map x -> (x - mean) * factor, feature by feature, of the vectors a model is trained on.
 
-    Its vectors have zero mean and a total variance of 5, however many features there are and however rarely they occur,
-    so learning rates and initial weights mean the same for every data set. The map is linear, so a model trained in
-    these coordinates is also a model of the original vectors: ``undo`` returns it.
+    The mapped vectors have zero mean, and their variances sum to 5 over the features. This holds for few features and
+    for many, for common and for rare ones, so the same learning rates suit every data set. The map is linear. A model
+    trained on mapped vectors is therefore also a model of the original ones, and ``undo`` returns it.
 
     Attributes
     ----------
