@@ -78,7 +78,7 @@ FoldsOption = Annotated[
 ]
 SplitSeedOption = Annotated[
     int | None,
-    typer.Option("--seed", metavar="N", min=0, show_default="2011; collection: 2027", help="Seed of the splits."),
+    typer.Option("--seed", metavar="N", min=0, show_default="2011; collection: 2050", help="Seed of the splits."),
 ]
 
 

@@ -243,7 +243,7 @@ cd_steps : as for ClassSetRBM, or a list of values to choose from
     stopping: Criterion = "likelihood"
     batch_size: Any = 1
     weight_decay: Any = 0.0
-    init_scale: Any = 1.0
+    init_scale: Any = (0.3, 1.0)
     visible: Any = "binary"
     cd_steps: Any = 1
     persistent: bool = False
