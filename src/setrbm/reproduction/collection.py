@@ -15,8 +15,11 @@ from setrbm.reproduction.records import Run
 from setrbm.reproduction.systems import COMPARED, OURS
 from setrbm.reproduction.tables import Layout, Table
 
-# The folder with the rows of the recipe that was tried first.
-FIRST_TRY = "mixed-2-to-1"
+# Recipes that were run on other splits before today's: the folder of each, and what it was.
+TRIES = {
+    "mixed-2-to-1": "a third of the fits with mean pooling, two initial scales",
+    "mixed-one-start": "a fifth with mean pooling, one initial scale",
+}
 
 
 @dataclass(frozen=True)
@@ -27,8 +30,9 @@ class CollectionRecords:
     ----------
     rows : list of Fold
         ``collection.csv``.
-    first : list of Fold
-        ``mixed-2-to-1/collection.csv``: the recipe tried first, and the other rows, on other splits.
+    tries : dict of lists of Fold
+        ``<folder>/collection.csv`` for every folder of ``TRIES``: recipes tried before, and the other rows, on other
+        splits.
     runs : list of dict
         ``collection-runs.json``: how the rows were made.
     properties, rare_words : list of dict
@@ -36,7 +40,7 @@ class CollectionRecords:
     """
 
     rows: list[Fold]
-    first: list[Fold]
+    tries: dict[str, list[Fold]]
     runs: list[Run]
     properties: list[dict[str, str]]
     rare_words: list[dict[str, str]]
@@ -44,12 +48,16 @@ class CollectionRecords:
     @classmethod
     def read(cls, folder: Path) -> CollectionRecords:
         """Read the records of a folder; files that do not exist are empty."""
-        tables = [folder / "collection.csv", folder / FIRST_TRY / "collection.csv"]
-        rows, first = (results.read(path) if path.exists() else [] for path in tables)
+        rows, *others = (_folds(folder / name / "collection.csv") for name in ("", *TRIES))
+        tries = {name: found for name, found in zip(TRIES, others, strict=True) if found}
         return cls(
-            rows, first, runs.read(folder / "collection-runs.json"), _lines(folder / "properties.csv"),
+            rows, tries, runs.read(folder / "collection-runs.json"), _lines(folder / "properties.csv"),
             _lines(folder / "rare_words.csv"),
         )  # fmt: skip
+
+
+def _folds(path: Path) -> list[Fold]:
+    return results.read(path) if path.exists() else []
 
 
 def _lines(path: Path) -> list[dict[str, str]]:

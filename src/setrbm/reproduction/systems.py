@@ -111,7 +111,7 @@ _SYSTEMS = [
     System("SVM-max", _set_svc("max"), cost=0.3, library="scikit-learn"),
     System("Pooled SVM", _pooled_svm, cost=0.1, library="scikit-learn"),
     System("Gated attention", _gated_attention, False, 5.0, "torchmil", ("torch", "torchmil"), "peers"),
-    System(FORMER, _ours(pooling="hard", init_scale=(0.3, 1.0)), True, 1.0),
+    System(FORMER, _ours(pooling="hard"), True, 1.0),
     System(OURS, _ours(), True, 1.0),
 ]
 # By name: the paper's rows in its order, then the others.
