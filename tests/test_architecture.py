@@ -28,6 +28,7 @@ ROOMS = [
     ["estimators"],
     ["selective"],
     ["datasets"],
+    ["documents"],
     ["evaluation"],
     ["reproduction"],
     ["cli", "__main__"],
@@ -37,6 +38,10 @@ ONLY_IN = {
     "numba": {"engines/cpu"},
     "torch": {"engines/gpu", "evaluation/peers.py"},
     "triton": {"engines/gpu"},
+    "cv2": {"documents"},
+    "PIL": {"documents"},
+    "pypdfium2": {"documents"},
+    "tesserocr": {"documents"},
 }
 
 

@@ -1,0 +1,63 @@
+"""What a file is, by its first bytes; its name is not trusted."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """The kinds of files that are told apart."""
+
+    PDF = "PDF"
+    IMAGE = "picture"
+    MAIL = "mail"
+    ARCHIVE = "archive"
+    EMPTY = "empty file"
+    UNKNOWN = "unknown"
+
+
+# How far into the file a PDF may begin, as readers allow.
+HEAD = 1024
+IMAGES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+", b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")
+ARCHIVES = (
+    b"PK\x03\x04", b"PK\x05\x06", b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07", b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0",
+    b"\x28\xb5\x2f\xfd", b"MSCF",
+)  # fmt: skip
+# A field of a mail's head at the beginning of a line.
+FIELD = re.compile(
+    rb"^(from|to|subject|date|received|return-path|mime-version|message-id|content-type|delivered-to|x-[\w-]+):",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def kind_of(head: bytes) -> Kind:
+    """Return what a file is.
+
+    Parameters
+    ----------
+    head : bytes
+        Its first ``HEAD`` bytes, or all of it.
+
+    Examples
+    --------
+    >>> kind_of(b"%PDF-1.7"), kind_of(b"hello")
+    (<Kind.PDF: 'PDF'>, <Kind.UNKNOWN: 'unknown'>)
+    """
+    if not head:
+        return Kind.EMPTY
+    if head.startswith(IMAGES):
+        return Kind.IMAGE
+    if head.startswith(ARCHIVES):
+        return Kind.ARCHIVE
+    if b"%PDF-" in head[:HEAD]:
+        return Kind.PDF
+    return Kind.MAIL if _is_mail(head) else Kind.UNKNOWN
+
+
+def _is_mail(head: bytes) -> bool:
+    """Return whether a file begins with the fields of a mail: two of them, the first on the first line."""
+    text = head.lstrip(b"\xef\xbb\xbf\r\n")
+    # Mailboxes put a line before the first field.
+    first = text.split(b"\n", 1)[1] if text.startswith(b"From ") and b"\n" in text else text
+    return FIELD.match(first) is not None and len(FIELD.findall(text)) >= 2

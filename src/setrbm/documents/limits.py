@@ -1,0 +1,56 @@
+"""What may be read of a file: sizes, numbers, time and memory, each of which the user can set."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+MEGA = 1_000_000
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much of a file is read before it is refused or cut off.
+
+    Parameters
+    ----------
+    file_bytes : int
+        The size of a file, or of one attachment.
+    pages : int
+        Pages per document; the rest is reported and not read.
+    page_points : float
+        The longer side of a page, in points (1/72 inch). PDF allows 14,400.
+    pixels : int
+        The pixels of one picture as it is stored, before it is reduced.
+    attachments : int
+        Attachments per mail, nested ones included.
+    nesting : int
+        How deep mails may be attached to mails.
+    seconds : float
+        The time for one page, and for opening one file.
+    memory : int
+        The address space, in bytes, of each process that reads files.
+
+    Examples
+    --------
+    >>> Limits(pages=50).pages
+    50
+    """
+
+    file_bytes: int = 200 * MEGA
+    pages: int = 1_000
+    page_points: float = 14_400.0
+    pixels: int = 100 * MEGA
+    attachments: int = 100
+    nesting: int = 5
+    seconds: float = 60.0
+    memory: int = 3_000 * MEGA
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+                raise ValueError(f"{name} must be a number above 0. Got {value!r}.")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the limits as plain values."""
+        return asdict(self)

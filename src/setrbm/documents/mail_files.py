@@ -1,0 +1,210 @@
+"""Mails (.eml): their text and attachments, nested ones too."""
+
+from __future__ import annotations
+
+import email
+import email.policy
+import re
+from dataclasses import dataclass, field
+from email.message import Message
+from html.parser import HTMLParser
+from typing import Any
+
+from setrbm._text import count
+from setrbm.documents.kinds import HEAD, Kind, kind_of
+from setrbm.documents.limits import Limits
+
+# How much of a name is shown.
+LONGEST_NAME = 80
+# Parts of web pages that are not text.
+UNSEEN = ("script", "style", "head", "title")
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """What pages can come from: a file, an attachment, or the text of a mail.
+
+    Attributes
+    ----------
+    part : tuple of int
+        Its position in nested mails, from 1; empty for a file that is no mail.
+    name : str
+        What to call it in messages, after the name of the file; "" for the file itself.
+    kind : Kind
+        MAIL stands for the text of a mail.
+    data : bytes
+    """
+
+    part: tuple[int, ...]
+    name: str
+    kind: Kind
+    data: bytes = field(repr=False)
+
+
+@dataclass
+class Unpacked:
+    """The leaves of a file, and why others are not among them: pairs of a name and a reason."""
+
+    leaves: list[Leaf]
+    problems: list[tuple[str, str]]
+
+
+def unpack(data: bytes, limits: Limits) -> Unpacked:
+    """Return what a file consists of: itself, or the text and the attachments of a mail."""
+    found = Unpacked([], [])
+    kind = kind_of(data[:HEAD])
+    if kind is Kind.MAIL:
+        _unpack_mail(email.message_from_bytes(data, policy=email.policy.compat32), (), "", found, limits)
+        if not found.leaves and not found.problems:
+            found.problems.append(("", "the mail has neither text nor attachments"))
+        return found
+    _add(Leaf((), "", kind, data), found, limits)
+    return found
+
+
+def _add(leaf: Leaf, found: Unpacked, limits: Limits) -> None:
+    """Add a leaf, or why it is not read."""
+    if len(leaf.data) > limits.file_bytes:
+        reason = f"it has {len(leaf.data):,} bytes; the limit is {limits.file_bytes:,} (file_bytes)"
+    elif leaf.kind is Kind.ARCHIVE:
+        reason = "archives are not read; unpack it first"
+    elif leaf.kind is Kind.EMPTY:
+        reason = "it is empty"
+    elif leaf.kind is Kind.UNKNOWN:
+        reason = "it is neither a PDF, TIFF, JPEG or PNG file nor a mail"
+    else:
+        found.leaves.append(leaf)
+        return
+    found.problems.append((leaf.name, reason))
+
+
+def _unpack_mail(message: Message[Any, Any], part: tuple[int, ...], name: str, found: Unpacked, limits: Limits) -> None:
+    if len(part) > limits.nesting:
+        found.problems.append((name, f"mails are nested more than {limits.nesting} deep (nesting)"))
+        return
+    text = _text_of(message)
+    if text.strip():
+        found.leaves.append(Leaf((*part, 0), _joined(name, "text"), Kind.MAIL, text.encode("utf-8", errors="replace")))
+    for k, attachment in enumerate(_attachments(message), start=1):
+        if len(found.leaves) + len(found.problems) > limits.attachments:
+            found.problems.append((name, f"it has more than {count(limits.attachments, 'attachment')} (attachments)"))
+            return
+        own = (*part, k)
+        called = _joined(name, shown_name(attachment.get_filename()) or f"attachment {k}")
+        if attachment.get_content_type() == "message/rfc822":
+            for inner in _messages(attachment):
+                _unpack_mail(inner, own, called, found, limits)
+            continue
+        data = _bytes_of(attachment)
+        kind = kind_of(data[:HEAD])
+        if kind is Kind.MAIL:
+            _unpack_mail(email.message_from_bytes(data, policy=email.policy.compat32), own, called, found, limits)
+        else:
+            _add(Leaf(own, called, kind, data), found, limits)
+
+
+def _joined(name: str, more: str) -> str:
+    return f"{name}, {more}" if name else more
+
+
+def _messages(part: Message[Any, Any]) -> list[Message[Any, Any]]:
+    """Return the parts of a part."""
+    payload = part.get_payload()
+    return [one for one in payload if isinstance(one, Message)] if isinstance(payload, list) else []
+
+
+def _walk(message: Message[Any, Any]) -> list[Message[Any, Any]]:
+    """Return the parts of a mail that hold something; parts of attached mails are not looked into."""
+    found, open_parts = [], [message]
+    while open_parts:
+        part = open_parts.pop(0)
+        if part.is_multipart() and part.get_content_type() != "message/rfc822":
+            open_parts[:0] = _messages(part)
+        else:
+            found.append(part)
+    return found
+
+
+def _is_text(part: Message[Any, Any]) -> bool:
+    return part.get_content_type() in ("text/plain", "text/html") and part.get_content_disposition() != "attachment"
+
+
+def _attachments(message: Message[Any, Any]) -> list[Message[Any, Any]]:
+    return [part for part in _walk(message) if not _is_text(part)]
+
+
+def _text_of(message: Message[Any, Any]) -> str:
+    """Return the subject and the text of a mail: the plain one if there is one, else that of the web page."""
+    texts = [part for part in _walk(message) if _is_text(part)]
+    plain = [part for part in texts if part.get_content_type() == "text/plain"]
+    pieces = [_decoded(part) if plain else _unmarked(_decoded(part)) for part in plain or texts]
+    return "\n".join([_header(message.get("subject")), *pieces])
+
+
+def _header(value: Any) -> str:
+    try:
+        return str(email.header.make_header(email.header.decode_header(str(value)))) if value else ""
+    except (ValueError, LookupError, UnicodeError, email.errors.HeaderParseError):
+        return str(value)
+
+
+def _bytes_of(part: Message[Any, Any]) -> bytes:
+    try:
+        data = part.get_payload(decode=True)
+    except (ValueError, LookupError, UnicodeError, AssertionError):
+        return b""
+    return data if isinstance(data, bytes) else b""
+
+
+def _decoded(part: Message[Any, Any]) -> str:
+    data = _bytes_of(part)
+    try:
+        return data.decode(part.get_content_charset() or "utf-8", errors="replace")
+    except (LookupError, ValueError, UnicodeError):
+        return data.decode("utf-8", errors="replace")
+
+
+def shown_name(name: Any) -> str:
+    """Return the name of an attachment as it is shown: its last component, without control characters.
+
+    Examples
+    --------
+    >>> shown_name("../../etc/pass\\x00wd")
+    'passwd'
+    """
+    last = re.split(r"[\\/]", _header(name))[-1]
+    shown = "".join(character for character in last if character.isprintable()).strip(". ")
+    return shown if len(shown) <= LONGEST_NAME else shown[: LONGEST_NAME - 3] + "..."
+
+
+class _Text(HTMLParser):
+    """Collects the text of a web page."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.pieces: list[str] = []
+        self._hidden = 0
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        """Begin a line at every element; count those that are not shown."""
+        self._hidden += tag in UNSEEN
+        self.pieces.append("\n" if tag in ("br", "p", "div", "tr", "li", "h1", "h2", "h3") else " ")
+
+    def handle_endtag(self, tag: str) -> None:
+        """Count the elements that are not shown."""
+        self._hidden = max(0, self._hidden - (tag in UNSEEN))
+
+    def handle_data(self, data: str) -> None:
+        """Keep what is shown."""
+        if not self._hidden:
+            self.pieces.append(data)
+
+
+def _unmarked(page: str) -> str:
+    parser = _Text()
+    try:
+        parser.feed(page)
+        parser.close()
+    except (ValueError, AssertionError):
+        return page
+    return "".join(parser.pieces)

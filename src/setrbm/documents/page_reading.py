@@ -1,0 +1,39 @@
+"""From a source to a page: words from its text layer or by OCR, thumbnail and layout."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from setrbm.documents.kinds import Kind
+from setrbm.documents.layout import layout_of
+from setrbm.documents.pages import THUMBNAIL, Page
+from setrbm.documents.reading_settings import Reading
+from setrbm.documents.sources import NO_WORDS, Gray, Source
+
+
+def read_page(source: Source, number: int, kind: Kind, reading: Reading) -> Page:
+    """Read one page; raise DocumentError if it cannot be read."""
+    picture, dpi = source.picture(number, reading.dpi)
+    height, width = picture.shape
+    method, rotation = "mail text" if kind is Kind.MAIL else "text layer", 0
+    lettering = source.lettering(number, (height, width))
+    if lettering is None:
+        lettering, method = NO_WORDS, "none"
+        if reading.ocr == "auto":
+            from setrbm.documents import ocr
+
+            method = "OCR"
+            lettering, rotation = ocr.read(picture, dpi, reading.language, reading.language_folder)
+            picture = ocr.upright(picture, rotation)
+    height, width = picture.shape
+    return Page(
+        words=lettering.words, boxes=lettering.boxes, confidences=lettering.confidences, method=method, width=width,
+        height=height, dpi=dpi, rotation=rotation, thumbnail=thumbnail_of(picture), layout=layout_of(picture, dpi),
+    )  # fmt: skip
+
+
+def thumbnail_of(picture: Gray) -> npt.NDArray[np.uint8]:
+    """Return the mean gray values of a page on a grid of 32 rows and 24 columns."""
+    return np.asarray(cv2.resize(picture, THUMBNAIL[::-1], interpolation=cv2.INTER_AREA), dtype=np.uint8)

@@ -1,0 +1,227 @@
+"""Pages as they were read: words with their places, thumbnail and layout; documents of pages, and what went wrong.
+
+A page holds no picture, so that many fit into memory; ``setrbm.documents.picture_of`` renders it again.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setrbm._text import count
+from setrbm.bags import as_positions
+
+# Rows and columns of the thumbnail.
+THUMBNAIL = (32, 24)
+N_LAYOUT = 17
+
+
+class DocumentError(ValueError):
+    """A file, or a page of it, cannot be read; the message says why, without the name of the file."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a page comes from.
+
+    Attributes
+    ----------
+    file : str
+        The path of the file below the input folder.
+    part : tuple of int
+        The positions of nested attachments; empty for a file that is no mail.
+    number : int
+        The page within the file or attachment, from 1.
+    name : str
+        What to show: the file, the attachment and the page.
+    """
+
+    file: str
+    part: tuple[int, ...]
+    number: int
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """One page as it was read.
+
+    Attributes
+    ----------
+    words : tuple of str
+        In reading order.
+    boxes : ndarray of shape (n_words, 4)
+        Left, top, right and bottom of each word, in pixels of the upright page.
+    confidences : ndarray of shape (n_words,)
+        From 0 to 1; 1 for words of a text layer.
+    method : {"text layer", "OCR", "mail text", "none"}
+        Where the words come from.
+    width, height : int
+        The upright page in pixels.
+    dpi : float
+        Pixels per inch.
+    rotation : int
+        By how many degrees the stored page was turned clockwise to be upright: 0, 90, 180 or 270.
+    thumbnail : ndarray of uint8, of shape (32, 24)
+        Mean gray values of the upright page.
+    layout : ndarray of shape (17,)
+        Statistics of boxes, lines, printed and handwritten zones, from 0 to 1.
+    """
+
+    words: tuple[str, ...]
+    boxes: npt.NDArray[np.int32]
+    confidences: npt.NDArray[np.float32]
+    method: str
+    width: int
+    height: int
+    dpi: float
+    rotation: int
+    thumbnail: npt.NDArray[np.uint8]
+    layout: npt.NDArray[np.float32]
+
+    @property
+    def text(self) -> str:
+        """The words, separated by spaces."""
+        return " ".join(self.words)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the page as plain values."""
+        return {
+            "words": list(self.words), "boxes": self.boxes.ravel().tolist(),
+            "confidences": [round(float(one), 3) for one in self.confidences], "method": self.method,
+            "width": self.width, "height": self.height, "dpi": self.dpi, "rotation": self.rotation,
+            "thumbnail": base64.b64encode(self.thumbnail.tobytes()).decode(),
+            "layout": [round(float(one), 5) for one in self.layout],
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, found: Any) -> Page:
+        """Return the page that ``to_json`` described; raise ValueError if it is not one."""
+        try:
+            words = tuple(map(str, found["words"]))
+            return cls(
+                words=words,
+                boxes=np.array(found["boxes"], dtype=np.int32).reshape(len(words), 4),
+                confidences=np.array(found["confidences"], dtype=np.float32).reshape(len(words)),
+                method=str(found["method"]),
+                width=int(found["width"]),
+                height=int(found["height"]),
+                dpi=float(found["dpi"]),
+                rotation=int(found["rotation"]),
+                thumbnail=_thumbnail(found["thumbnail"]),
+                layout=np.array(found["layout"], dtype=np.float32).reshape(N_LAYOUT),
+            )
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise ValueError(f"This is not the description of a page: {error}.") from None
+
+
+def _thumbnail(text: Any) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(base64.b64decode(text), dtype=np.uint8).reshape(THUMBNAIL)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A file, an attachment or a page that was not read.
+
+    Attributes
+    ----------
+    document : str
+        The id of the document.
+    where : str
+        The file, the attachment and the page.
+    reason : str
+    """
+
+    document: str
+    where: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.reason}"
+
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """A piece of mail: its pages, and what could not be read of it.
+
+    Attributes
+    ----------
+    id : str
+        Its path below the input folder.
+    pages : list of Page
+    places : list of Place
+        Where each page comes from.
+    problems : list of Problem
+    """
+
+    id: str
+    pages: list[Page] = field(repr=False)
+    places: list[Place] = field(repr=False)
+    problems: list[Problem] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.pages)
+
+
+class Documents(Sequence[Document]):
+    """Documents that were read, in the order of their ids.
+
+    Parameters
+    ----------
+    items : sequence of Document
+
+    Examples
+    --------
+    >>> from setrbm.documents import Document, Documents
+    >>> Documents([Document("a.pdf", [], []), Document("b.pdf", [], [])])
+    Documents(2 documents, 0 pages, 0 problems)
+    """
+
+    def __init__(self, items: Sequence[Document]) -> None:
+        self._items = list(items)
+
+    def __repr__(self) -> str:
+        counts = ((len(self), "document"), (self.n_pages, "page"), (len(self.problems), "problem"))
+        return f"Documents({', '.join(count(n, word) for n, word in counts)})"
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[Document]:
+        return iter(self._items)
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return one document or, for a slice, a mask or a list of positions, Documents."""
+        if isinstance(key, int | np.integer) and not isinstance(key, bool):
+            return self._items[key]
+        return Documents([self._items[k] for k in as_positions(key, len(self))])
+
+    @property
+    def ids(self) -> npt.NDArray[np.str_]:
+        """The ids of the documents."""
+        return np.array([document.id for document in self._items], dtype=str)
+
+    @property
+    def n_pages(self) -> int:
+        """The number of pages of all documents."""
+        return sum(map(len, self._items))
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What could not be read, document by document."""
+        return [problem for document in self._items for problem in document.problems]
+
+    @property
+    def readable(self) -> Documents:
+        """The documents with at least one page."""
+        return Documents([document for document in self._items if document.pages])
+
+    @property
+    def texts(self) -> list[list[str]]:
+        """The text of each page of each document."""
+        return [[page.text for page in document.pages] for document in self._items]
