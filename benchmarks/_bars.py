@@ -52,5 +52,11 @@ BARS = {
     "gpu-large": Bar("gpu", "epoch over 16,808 mail-like sets, 256 per step, GPU time ÷ CPU time", 0.1),
     "musk-fit": Bar("fit", "fit of Musk1, one core: defaults ÷ former defaults", 2.5),
     "mail-fit": Bar("mail", "fit of XOR* on 14,593 pieces of mail, 100 hidden units, two cores", 30, unit=SECONDS),
+    "page-without-ocr": Bar(
+        "documents", "page at 200 dpi without OCR: draw, layout, page types, one core", 0.15, unit=SECONDS
+    ),
+    "ocr": Bar("documents", "reading scanned pages at 200 dpi ÷ tesserocr alone, all cores busy", 1.1),
+    "text-layer-memory": Bar("documents", "growth of memory over 5,000 pages with a text layer", 64, unit=MIB),
+    "ocr-memory": Bar("documents", "growth of memory over 500 pages by OCR", 64, unit=MIB),
     "kernel-memory": Bar("kernels", "kernel of 3,000 mail-like sets, growth of memory beyond the input", 256, unit=MIB),
 }

@@ -15,6 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
 
 from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV, persistence, save
+from setrbm.documents import Document, DocumentFeatures, Page
+from setrbm.documents.pages import LAYOUT, THUMBNAIL
 from setrbm.estimators import InputPooling, MaxOutClassifier, MaxOutClassifierCV, PageWords, PerVector, SetSVC, SetSVCCV
 from setrbm.selective import RejectOption
 
@@ -37,6 +39,8 @@ OF_VECTORS = {
 }
 # Files of estimators that take documents with pages of text.
 OF_TEXTS = {"PageWords", "Pipeline-text"}
+# Files of estimators that take documents with pages as they were read.
+OF_PAGES = {"DocumentFeatures"}
 METHODS = ("predict", "predict_proba", "decision_function", "transform", "accepts")
 
 
@@ -64,8 +68,24 @@ def documents(seed=0, n_sets=16):
     return found
 
 
+def read_pages():
+    """Return the documents as if they had been read from files: white pages, the words at the left edge."""
+    white, empty = np.full(THUMBNAIL, 255, np.uint8), np.zeros(len(LAYOUT), np.float32)
+    found = []
+    for k, texts in enumerate(documents()):
+        words = [tuple(text.split()) for text in texts]
+        pages = [
+            Page(one, np.zeros((len(one), 4), np.int32), np.ones(len(one)), "OCR", 1654, 2339, 200.0, 0, white, empty)
+            for one in words
+        ]
+        found.append(Document(f"{k}.pdf", pages, []))
+    return found
+
+
 def input_of(name, bags):
     """Return what the estimator of a file takes."""
+    if name in OF_PAGES:
+        return read_pages()
     if name in OF_TEXTS:
         return documents()
     return of_vectors(bags) if name in OF_VECTORS else bags
@@ -104,6 +124,7 @@ def transformers():
         "QuantileTransformer": QuantileTransformer(n_quantiles=4, output_distribution="normal"),
         "TruncatedSVD": TruncatedSVD(2, random_state=0),
         "PageWords": PageWords(max_words=6, pairs=True),
+        "DocumentFeatures": DocumentFeatures(blocks=("words", "layout"), words=PageWords(max_words=6)),
         "Pipeline": make_pipeline(PerVector(scaled), "passthrough", make_pipeline(SetSVC(scale=None))),
         "Pipeline-pooled": make_pipeline(InputPooling(), StandardScaler(), ClassRBM(2, **ONE)),
         "Pipeline-text": make_pipeline(PageWords(weights="binary"), ClassSetRBM(2, scale=None, **ONE)),

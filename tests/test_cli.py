@@ -301,7 +301,7 @@ def test_pooling_and_scale_are_those_of_the_library(work, tmp_path, pooling, sca
 def test_several_learning_rates_are_chosen_from(work, tmp_path):
     rates = ("--learning-rate", "0.05", "--learning-rate", "0.2")
     told = answer("fit", work / "data.csv", tmp_path / "m.safetensors", *QUICK, *rates)
-    assert told["candidates"] == 3
+    assert told["candidates"] == 6
     assert told["chosen"]["learning_rate"] in (0.05, 0.1, 0.2)
 
 

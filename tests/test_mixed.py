@@ -57,10 +57,11 @@ def interrupt_refit(phase, at):
 # --- what is averaged ---
 
 
-def test_the_defaults_are_a_mixture_of_ten_models_of_one_initial_scale():
+def test_the_defaults_are_a_mixture_of_ten_models_with_rate_and_initial_scale_chosen():
     defaults = ClassSetRBMCV()
-    assert (defaults.pooling, defaults.scale, defaults.init_scale, defaults.n_fits) == ("mixed", "auto", 1.0, "auto")
-    assert len(defaults._offer().candidates) == len(defaults.learning_rate) == 3
+    assert (defaults.pooling, defaults.scale, defaults.n_fits) == ("mixed", "auto", "auto")
+    assert defaults.init_scale == (0.3, 1.0)
+    assert len(defaults._offer().candidates) == 2 * len(defaults.learning_rate) == 6
     model, bags, _ = fitted()
     assert model.settings_.pooling == "mixed"
     assert model.temperature_ == 10.0
@@ -159,9 +160,10 @@ def test_a_mixture_may_be_one_of_several_poolings():
 
 def test_candidates_in_different_coordinates_are_trained_side_by_side():
     bags, y = easy()
-    both = ClassSetRBMCV(**SHORT | {"learning_rate": 0.1}, pooling=("mixed", "hard"), halving=False).fit(bags, y)
+    one = {"learning_rate": 0.1, "init_scale": 1.0}
+    both = ClassSetRBMCV(**SHORT | one, pooling=("mixed", "hard"), halving=False).fit(bags, y)
     for place, scale in enumerate(("center", "auto")):
-        alone, _, _ = fitted(learning_rate=0.1, pooling="hard", scale=scale)
+        alone, _, _ = fitted(**one, pooling="hard", scale=scale)
         assert both.cv_results_["split0_history"][place] == alone.cv_results_["split0_history"][0]
     first, second = both.cv_results_["mean_test_score"]
     assert first != second

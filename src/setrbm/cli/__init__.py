@@ -1,4 +1,4 @@
-"""The command line: ``setrbm demo | fit | predict | evaluate | explain | datasets | reproduce``.
+"""The command line: ``setrbm demo | fit | predict | evaluate | explain | datasets | reproduce | documents``.
 
 Each command parses, calls and shows. Nothing slow is imported here or at the top of a command's file, so that help
 appears at once.
@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from setrbm.cli import datasets, demo, evaluate, explain, fit, predict, reproduce
+from setrbm.cli import datasets, demo, documents, evaluate, explain, fit, predict, reproduce
 from setrbm.cli._errors import Command, Commands
 
 __all__ = ["app", "main"]
@@ -48,6 +48,27 @@ app.command(
     cls=Command,
     epilog="Examples: setrbm reproduce table1 --quick; setrbm reproduce table1 -m 'ClassSetRBM XOR*' -d musk1",
 )(reproduce.reproduce)
+
+of_documents = typer.Typer(
+    cls=Commands,
+    help="Classify scanned mail: PDF, TIFF, JPEG and PNG files and mails with attachments. Each document gets a class, "
+    "with the page that decided, or is left to a person.",
+    epilog="Example: setrbm documents generate mail; setrbm documents fit mail -o out; setrbm documents classify "
+    "out/model.safetensors inbox -o answers.",
+    no_args_is_help=True,
+)
+app.add_typer(of_documents, name="documents")
+of_documents.command(cls=Command, epilog="Example: setrbm documents generate mail --sets 200")(documents.generate)
+of_documents.command(cls=Command, epilog="Example: setrbm documents fit mail -o out --precision 0.95")(documents.fit)
+of_documents.command(cls=Command, epilog="Example: setrbm documents classify out/model.safetensors inbox -o answers")(
+    documents.classify
+)
+of_documents.command(
+    cls=Command, epilog="Example: setrbm documents explain out/model.safetensors inbox -d piece-00017.pdf -o answers"
+)(documents.explain)
+of_documents.command(cls=Command, epilog="Example: setrbm documents evaluate out/model.safetensors test -o scores")(
+    documents.evaluate
+)
 
 
 def _show_version(asked: bool) -> None:

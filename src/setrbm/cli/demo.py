@@ -23,6 +23,9 @@ def demo(
     repeats: Annotated[
         int, typer.Option("--repeats", metavar="N", min=1, help="Cross-validations of Musk1, each with other folds.")
     ] = 1,
+    documents: Annotated[
+        bool, typer.Option("--documents", help="Show scanned mail instead: generated, read, classified. Five minutes.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Show what setrbm does, in about a minute.
@@ -34,6 +37,9 @@ def demo(
     """
     begin = time.perf_counter()
     check_output_folder(output)
+    if documents:
+        _show_documents(output, json)
+        return
     parts = [_digits.run(show=not json), _molecules.run(repeats, show=not json)]
     output.mkdir(parents=True, exist_ok=True)
     document: dict[str, Any] = {part.name: part.found | {"files": part.write(output)} for part in parts}
@@ -44,6 +50,15 @@ def demo(
         show_json(document)
     else:
         _show_end(output, parts, document)
+
+
+def _show_documents(output: Path, json: bool) -> None:
+    from setrbm.cli import _mail_demo
+
+    output.mkdir(parents=True, exist_ok=True)
+    found = _mail_demo.run(output, show=not json)
+    if json:
+        show_json(found)
 
 
 def _show_end(output: Path, parts: list[Part], document: dict[str, Any]) -> None:

@@ -112,7 +112,7 @@ def evaluate(
         )  # fmt: skip
         found = cross_validate(estimator, bags, y, folds, repeats, seed, "Cross-validating", quiet)
     document = {"data": str(data), "model": None if model is None else str(model), **all_scores(found)}
-    (show_json if json else _show)(document)
+    (show_json if json else show_scores)(document)
 
 
 def _refuse_training_options(ctx: typer.Context) -> None:
@@ -135,7 +135,8 @@ def _score(model: Path, source: Source) -> Predictions:
     return Predictions(fitted.classes_, truth, fitted.predict_log_proba(bags), [], accepted)
 
 
-def _show(document: dict[str, Any]) -> None:
+def show_scores(document: dict[str, Any]) -> None:
+    """Show scores in the terminal."""
     for name, key, as_text in (
         ("accuracy", "accuracy", percent),
         ("balanced accuracy", "balanced_accuracy", percent),

@@ -7,32 +7,37 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from setrbm.documents.kinds import HEAD, Kind, kind_of
 from setrbm.documents.pages import Problem
 
 # What a generator of mail leaves beside the documents.
-BESIDE = ("manifest.csv", "truth.jsonl")
+BESIDE = ("generator.json", "manifest.csv", "truth.jsonl")
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff")
+# Characters that are not shown as they are: control characters, bytes that are no text, and marks that turn the
+# direction of writing; and the one that marks them.
+UNSHOWN = re.compile(r"[\\\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028-\u202e\u2066-\u2069]")
 
 
 @dataclass(frozen=True)
 class Found:
-    """A document: its id and its files, as paths below the folder."""
+    """A document: its id, which can be shown, and its files, as paths below the folder."""
 
     id: str
     files: tuple[str, ...]
 
 
-def find_documents(folder: Path) -> tuple[list[Found], list[Problem]]:
+def find_documents(folder: Path, by_class: bool = False) -> tuple[list[Found], list[Problem]]:
     """Return the documents of a folder, and what is not one.
 
-    Every file is a document. A folder below it with nothing but pictures (JPEG, PNG, TIFF) is one document whose pages
-    are the pictures in the order of their names. Other folders are searched. Hidden files are ignored. Symbolic links
-    are followed to files inside the folder only.
+    Every file is a document. A folder below it with nothing but pictures (JPEG, PNG, TIFF), by their names, is one
+    document whose pages are the pictures in the order of their names. Other folders are searched. Hidden files are
+    ignored. Symbolic links are followed to files inside the folder only. Ids are paths below the folder, with
+    characters that cannot be shown as ``shown`` writes them.
 
     Parameters
     ----------
     folder : Path
+    by_class : bool
+        Whether the folders directly in it are classes, not documents, even if they hold nothing but pictures.
 
     Returns
     -------
@@ -46,8 +51,21 @@ def find_documents(folder: Path) -> tuple[list[Found], list[Problem]]:
         raise NotADirectoryError(f"{str(folder)!r} must be a folder of documents. {kind}.")
     documents: list[Found] = []
     problems: list[Problem] = []
-    _search(folder, "", documents, problems)
-    return sorted(documents, key=lambda one: natural(one.id)), problems
+    folders = [""]
+    while folders:
+        folders += _search(folder, folders.pop(), by_class, documents, problems)
+    return sorted(documents, key=lambda one: order(one.id)), problems
+
+
+def shown(name: str) -> str:
+    r"""Return a path with escapes in place of characters that cannot be shown; two paths never become the same.
+
+    Examples
+    --------
+    >>> print(shown("a\nb.pdf"))
+    a\nb.pdf
+    """
+    return UNSHOWN.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), name)
 
 
 def natural(name: str) -> list[tuple[int, int, str]]:
@@ -62,30 +80,36 @@ def natural(name: str) -> list[tuple[int, int, str]]:
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part.lower()) for part in parts if part]
 
 
-def _search(root: Path, below: str, documents: list[Found], problems: list[Problem]) -> None:
-    """Add the documents of one folder below the root."""
+def order(name: str) -> tuple[list[tuple[int, int, str]], str]:
+    """Return a key like that of ``natural`` that differs for names that differ."""
+    return natural(name), name
+
+
+def _search(root: Path, below: str, by_class: bool, documents: list[Found], problems: list[Problem]) -> list[str]:
+    """Add the documents of one folder below the root; return the folders in it."""
     try:
-        entries = sorted(os.scandir(root / below), key=lambda entry: natural(entry.name))
+        entries = sorted(os.scandir(root / below), key=lambda entry: order(entry.name))
     except OSError as error:
-        problems.append(Problem(below or ".", below or ".", f"the folder cannot be read: {error.strerror}"))
-        return
+        where = shown(below) or "."
+        problems.append(Problem(where, where, f"the folder cannot be read: {error.strerror}"))
+        return []
     names, folders = [], []
     for entry in entries:
         name = f"{below}/{entry.name}" if below else entry.name
         if entry.name.startswith(".") or (not below and entry.name in BESIDE):
             continue
         if (reason := _refused(root, entry)) is not None:
-            problems.append(Problem(name, name, reason))
+            problems.append(Problem(shown(name), shown(name), reason))
         elif entry.is_dir(follow_symlinks=False):
             folders.append(name)
         else:
             names.append(name)
-    if below and names and not folders and all(_is_picture(root / name) for name in names):
-        documents.append(Found(below, tuple(names)))
-        return
-    documents += [Found(name, (name,)) for name in names]
-    for name in folders:
-        _search(root, name, documents, problems)
+    may_be_one = "/" in below if by_class else bool(below)
+    if may_be_one and names and not folders and all(name.lower().endswith(IMAGE_SUFFIXES) for name in names):
+        documents.append(Found(shown(below), tuple(names)))
+    else:
+        documents += [Found(shown(name), (name,)) for name in names]
+    return folders
 
 
 def _refused(root: Path, entry: os.DirEntry[str]) -> str | None:
@@ -100,13 +124,3 @@ def _refused(root: Path, entry: os.DirEntry[str]) -> str | None:
     if entry.is_dir(follow_symlinks=False) or entry.is_file(follow_symlinks=False):
         return None
     return "it is neither a file nor a folder"
-
-
-def _is_picture(path: Path) -> bool:
-    if path.suffix.lower() not in IMAGE_SUFFIXES:
-        return False
-    try:
-        with path.open("rb") as file:
-            return kind_of(file.read(HEAD)) is Kind.IMAGE
-    except OSError:
-        return False

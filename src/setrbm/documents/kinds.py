@@ -17,16 +17,18 @@ class Kind(StrEnum):
     UNKNOWN = "unknown"
 
 
-# How far into the file a PDF may begin, as readers allow.
-HEAD = 1024
+# How much of a file tells what it is, and how far into it a PDF may begin, as readers allow.
+HEAD, PDF_HEAD = 16_384, 1024
 IMAGES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+", b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")
 ARCHIVES = (
     b"PK\x03\x04", b"PK\x05\x06", b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07", b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0",
     b"\x28\xb5\x2f\xfd", b"MSCF",
 )  # fmt: skip
-# A field of a mail's head at the beginning of a line.
-FIELD = re.compile(
-    rb"^(from|to|subject|date|received|return-path|mime-version|message-id|content-type|delivered-to|x-[\w-]+):",
+# A field of a mail's head; at least two must be ones that mails have.
+FIELD = re.compile(rb"[!-9;-~]+:[ \t]")
+COMMON = re.compile(
+    rb"^(from|to|cc|subject|date|received|return-path|reply-to|sender|mime-version|message-id|content-[\w-]+|"
+    rb"delivered-to|dkim-signature|authentication-results|arc-[\w-]+|x-[\w-]+):",
     re.IGNORECASE | re.MULTILINE,
 )
 
@@ -50,14 +52,15 @@ def kind_of(head: bytes) -> Kind:
         return Kind.IMAGE
     if head.startswith(ARCHIVES):
         return Kind.ARCHIVE
-    if b"%PDF-" in head[:HEAD]:
-        return Kind.PDF
-    return Kind.MAIL if _is_mail(head) else Kind.UNKNOWN
+    # A mail may have a PDF near its beginning.
+    if not head.startswith(b"%PDF-") and _is_mail(head):
+        return Kind.MAIL
+    return Kind.PDF if b"%PDF-" in head[:PDF_HEAD] else Kind.UNKNOWN
 
 
 def _is_mail(head: bytes) -> bool:
-    """Return whether a file begins with the fields of a mail: two of them, the first on the first line."""
+    """Return whether a file begins with the fields of a mail, the first on the first line."""
     text = head.lstrip(b"\xef\xbb\xbf\r\n")
     # Mailboxes put a line before the first field.
     first = text.split(b"\n", 1)[1] if text.startswith(b"From ") and b"\n" in text else text
-    return FIELD.match(first) is not None and len(FIELD.findall(text)) >= 2
+    return FIELD.match(first) is not None and len(COMMON.findall(first)) >= 2

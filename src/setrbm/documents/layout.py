@@ -8,7 +8,6 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from setrbm.documents.pages import N_LAYOUT
 from setrbm.documents.sources import Gray
 
 # All sizes are in inches; pages are analyzed at this many dots per inch.
@@ -21,25 +20,27 @@ LETTER, GAP = (0.03, 0.45), 0.16
 FEWEST_LETTERS = 3
 # A zone is handwritten if its letters are this uneven.
 UNEVEN = 0.42
-ZONES = ("box", "line", "printed", "handwritten")
-STATISTICS = ("number", "area", "height", "place")
-NAMES = (*(f"{zone} {statistic}" for zone in ZONES for statistic in STATISTICS), "ink")
-# How many zones count as many: numbers n become n / (n + MANY).
-MANY = {"box": 10.0, "line": 10.0, "printed": 20.0, "handwritten": 10.0}
+# How many zones of each kind count as many: numbers n become n / (n + MANY).
+MANY = (10.0, 10.0, 20.0, 10.0)
 
 
 @dataclass(frozen=True)
 class Zones:
     """The zones of a page by kind: rows of left, top, width and height in pixels."""
 
-    box: npt.NDArray[np.int32]
-    line: npt.NDArray[np.int32]
+    boxes: npt.NDArray[np.int32]
+    lines: npt.NDArray[np.int32]
     printed: npt.NDArray[np.int32]
     handwritten: npt.NDArray[np.int32]
 
+    @property
+    def kinds(self) -> tuple[npt.NDArray[np.int32], ...]:
+        """The zones of each kind, in the order of ``pages.ZONES``."""
+        return self.boxes, self.lines, self.printed, self.handwritten
+
 
 def layout_of(picture: Gray, dpi: float) -> npt.NDArray[np.float32]:
-    """Return the layout statistics of a page, from 0 to 1, in the order of ``NAMES``.
+    """Return the layout statistics of a page, from 0 to 1, in the order of ``pages.LAYOUT``.
 
     For each kind of zone: how many there are (n / (n + many)), the share of the page that they cover, their mean height
     and their mean place from top to bottom, as shares of the height of the page; then the share of the page that is
@@ -49,16 +50,15 @@ def layout_of(picture: Gray, dpi: float) -> npt.NDArray[np.float32]:
     zones = zones_of(ink)
     height, width = ink.shape
     found: list[float] = []
-    for kind in ZONES:
-        rows = getattr(zones, kind)
-        found += _statistics(rows, height, width, MANY[kind])
+    for rows, many in zip(zones.kinds, MANY, strict=True):
+        found += _statistics(rows, height, width, many)
     values = np.array([*found, (ink > 0).mean()], dtype=np.float32)
-    return np.clip(values, 0.0, 1.0).reshape(N_LAYOUT)
+    return np.clip(values, 0.0, 1.0)
 
 
 def _statistics(rows: npt.NDArray[np.int32], height: int, width: int, many: float) -> list[float]:
     if not len(rows):
-        return [0.0] * len(STATISTICS)
+        return [0.0] * 4
     areas = rows[:, 2].astype(float) * rows[:, 3]
     places = (rows[:, 1] + rows[:, 3] / 2.0) / height
     return [len(rows) / (len(rows) + many), areas.sum() / (height * width), rows[:, 3].mean() / height, places.mean()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 MEGA = 1_000_000
@@ -29,7 +29,7 @@ class Limits:
     seconds : float
         The time for one page, and for opening one file.
     memory : int
-        The address space, in bytes, of each process that reads files.
+        The bytes of memory that each process may take for reading, besides its libraries.
 
     Examples
     --------
@@ -47,9 +47,11 @@ class Limits:
     memory: int = 3_000 * MEGA
 
     def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
-            if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-                raise ValueError(f"{name} must be a number above 0. Got {value!r}.")
+        for one in fields(self):
+            value, is_whole = getattr(self, one.name), one.type == "int"
+            if isinstance(value, bool) or not isinstance(value, int if is_whole else int | float) or not value > 0:
+                kind = "a whole number" if is_whole else "a number"
+                raise ValueError(f"{one.name} must be {kind} above 0. Got {value!r}.")
 
     def to_json(self) -> dict[str, Any]:
         """Return the limits as plain values."""

@@ -13,6 +13,7 @@ from typing import Any
 from setrbm._text import count
 from setrbm.documents.kinds import HEAD, Kind, kind_of
 from setrbm.documents.limits import Limits
+from setrbm.documents.pages import DocumentError
 
 # How much of a name is shown.
 LONGEST_NAME = 80
@@ -47,6 +48,7 @@ class Unpacked:
 
     leaves: list[Leaf]
     problems: list[tuple[str, str]]
+    n_attachments: int = 0
 
 
 def unpack(data: bytes, limits: Limits) -> Unpacked:
@@ -54,12 +56,22 @@ def unpack(data: bytes, limits: Limits) -> Unpacked:
     found = Unpacked([], [])
     kind = kind_of(data[:HEAD])
     if kind is Kind.MAIL:
-        _unpack_mail(email.message_from_bytes(data, policy=email.policy.compat32), (), "", found, limits)
-        if not found.leaves and not found.problems:
-            found.problems.append(("", "the mail has neither text nor attachments"))
-        return found
-    _add(Leaf((), "", kind, data), found, limits)
+        _unpack_mail(_parsed(data), (), "", found, limits)
+    else:
+        _add(Leaf((), "", kind, data), found, limits)
     return found
+
+
+def _parsed(data: bytes) -> Message[Any, Any]:
+    try:
+        return email.message_from_bytes(data, policy=email.policy.compat32)
+    except MemoryError:
+        raise
+    except RecursionError:
+        raise DocumentError("the parts of the mail are nested too deep") from None
+    except Exception:
+        # The parser of the standard library fails on some fields that are not well-formed.
+        raise DocumentError("the mail is damaged") from None
 
 
 def _add(leaf: Leaf, found: Unpacked, limits: Limits) -> None:
@@ -82,25 +94,37 @@ def _unpack_mail(message: Message[Any, Any], part: tuple[int, ...], name: str, f
     if len(part) > limits.nesting:
         found.problems.append((name, f"mails are nested more than {limits.nesting} deep (nesting)"))
         return
+    n_before = len(found.leaves) + len(found.problems)
     text = _text_of(message)
     if text.strip():
         found.leaves.append(Leaf((*part, 0), _joined(name, "text"), Kind.MAIL, text.encode("utf-8", errors="replace")))
     for k, attachment in enumerate(_attachments(message), start=1):
-        if len(found.leaves) + len(found.problems) > limits.attachments:
+        if found.n_attachments == limits.attachments:
             found.problems.append((name, f"it has more than {count(limits.attachments, 'attachment')} (attachments)"))
             return
-        own = (*part, k)
-        called = _joined(name, shown_name(attachment.get_filename()) or f"attachment {k}")
-        if attachment.get_content_type() == "message/rfc822":
-            for inner in _messages(attachment):
-                _unpack_mail(inner, own, called, found, limits)
-            continue
-        data = _bytes_of(attachment)
-        kind = kind_of(data[:HEAD])
-        if kind is Kind.MAIL:
-            _unpack_mail(email.message_from_bytes(data, policy=email.policy.compat32), own, called, found, limits)
-        else:
-            _add(Leaf(own, called, kind, data), found, limits)
+        found.n_attachments += 1
+        called = _joined(name, _name_of(attachment) or f"attachment {k}")
+        _unpack_attachment(attachment, (*part, k), called, found, limits)
+    if len(found.leaves) + len(found.problems) == n_before:
+        found.problems.append((name, "the mail has neither text nor attachments"))
+
+
+def _unpack_attachment(
+    attachment: Message[Any, Any], part: tuple[int, ...], name: str, found: Unpacked, limits: Limits
+) -> None:
+    if attachment.get_content_type() == "message/rfc822":
+        for inner in _messages(attachment):
+            _unpack_mail(inner, part, name, found, limits)
+        return
+    data = _bytes_of(attachment)
+    kind = kind_of(data[:HEAD])
+    if kind is not Kind.MAIL:
+        _add(Leaf(part, name, kind, data), found, limits)
+        return
+    try:
+        _unpack_mail(_parsed(data), part, name, found, limits)
+    except DocumentError as error:
+        found.problems.append((name, str(error)))
 
 
 def _joined(name: str, more: str) -> str:
@@ -160,8 +184,16 @@ def _decoded(part: Message[Any, Any]) -> str:
     data = _bytes_of(part)
     try:
         return data.decode(part.get_content_charset() or "utf-8", errors="replace")
-    except (LookupError, ValueError, UnicodeError):
+    except (LookupError, TypeError, ValueError):
         return data.decode("utf-8", errors="replace")
+
+
+def _name_of(part: Message[Any, Any]) -> str:
+    try:
+        return shown_name(part.get_filename())
+    except (ValueError, TypeError, LookupError):
+        # Continued names (RFC 2231) with numbers that are missing or absurd.
+        return ""
 
 
 def shown_name(name: Any) -> str:

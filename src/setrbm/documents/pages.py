@@ -18,7 +18,9 @@ from setrbm.bags import as_positions
 
 # Rows and columns of the thumbnail.
 THUMBNAIL = (32, 24)
-N_LAYOUT = 17
+# Statistics of the layout: four of each kind of zone, and the share of ink.
+ZONES = ("boxes", "lines", "print", "handwriting")
+LAYOUT = (*(f"{zone} {name}" for zone in ZONES for name in ("number", "area", "height", "place")), "ink")
 
 
 class DocumentError(ValueError):
@@ -35,14 +37,17 @@ class Place:
         The path of the file below the input folder.
     part : tuple of int
         The positions of nested attachments; empty for a file that is no mail.
+    digest : str
+        Of the content of the file or attachment.
     number : int
-        The page within the file or attachment, from 1.
+        The page within it, from 1.
     name : str
         What to show: the file, the attachment and the page.
     """
 
     file: str
     part: tuple[int, ...]
+    digest: str
     number: int
     name: str
 
@@ -114,7 +119,7 @@ class Page:
                 dpi=float(found["dpi"]),
                 rotation=int(found["rotation"]),
                 thumbnail=_thumbnail(found["thumbnail"]),
-                layout=np.array(found["layout"], dtype=np.float32).reshape(N_LAYOUT),
+                layout=np.array(found["layout"], dtype=np.float32).reshape(len(LAYOUT)),
             )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"This is not the description of a page: {error}.") from None

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,14 +15,14 @@ import pypdfium2.raw as pdfium
 
 from setrbm.documents.limits import Limits
 from setrbm.documents.pages import DocumentError
-from setrbm.documents.sources import A4_POINTS, Gray, Lettering
+from setrbm.documents.sources import Gray, Lettering
 
 # A text layer is used if it has words, and most of its characters are letters that exist.
 LARGEST_SHARE_OF_NONSENSE = 0.2
 # Of a page that is mostly a picture, a few words are a note of the scanner's, not its text.
 PICTURE_SHARE, FEWEST_WORDS = 0.5, 20
-# More characters, or pictures, than this are not looked at.
-MOST_CHARACTERS, MOST_PICTURES = 60_000, 50
+# How deep pictures are looked for in forms, and how many are compared with the page.
+DEPTH, MOST_PICTURES = 5, 50
 POINTS_PER_INCH = 72.0
 
 
@@ -33,6 +36,7 @@ class PdfSource:
     """
 
     def __init__(self, data: bytes, limits: Limits) -> None:
+        self._limits = limits
         try:
             self._pdf = pypdfium2.PdfDocument(data)
             self.n_pages = len(self._pdf)
@@ -40,42 +44,44 @@ class PdfSource:
             raise DocumentError(_reason(error)) from None
         if not self.n_pages:
             raise DocumentError("the PDF has no pages")
-        self._limits = limits
 
     def picture(self, number: int, dpi: float) -> tuple[Gray, float]:
         """Return the gray picture of a page, and its dots per inch, which are fewer for very large pages."""
-        page = self._page(number)
-        width, height = self._size(page)
-        scale = min(dpi / POINTS_PER_INCH, math.sqrt(self._limits.pixels / (width * height)))
-        bitmap = page.render(scale=scale, grayscale=True)
-        picture = bitmap.to_numpy()
-        return np.ascontiguousarray(picture.reshape(picture.shape[:2])), scale * POINTS_PER_INCH
+        with self._page(number) as page:
+            width, height = self._size(page)
+            self._check_pictures(page)
+            scale = min(dpi / POINTS_PER_INCH, math.sqrt(self._limits.pixels / (width * height)))
+            with closing(page.render(scale=scale, grayscale=True)) as bitmap:
+                picture = bitmap.to_numpy()
+                # A copy, since the bitmap is freed.
+                return np.array(picture.reshape(picture.shape[:2]), order="C"), scale * POINTS_PER_INCH
 
     def lettering(self, number: int, shape: tuple[int, int]) -> Lettering | None:
         """Return the words of the text layer, placed in a picture of this shape; None if it has no good one."""
-        page = self._page(number)
-        text = page.get_textpage()
-        n_characters = min(text.count_chars(), MOST_CHARACTERS)
-        codes = [pdfium.FPDFText_GetUnicode(text, i) for i in range(n_characters)]
-        if not _is_sound(codes):
-            return None
-        words = _words(codes)
-        if len(words) < FEWEST_WORDS and _picture_share(page, *self._size(page)) > PICTURE_SHARE:
-            return None
-        boxes = np.array([_box(text, page, first, last, shape) for first, last in words], dtype=np.int32)
-        names = tuple("".join(map(chr, codes[first:last])) for first, last in words)
+        with self._page(number) as page, closing(page.get_textpage()) as text:
+            codes = [pdfium.FPDFText_GetUnicode(text, i) for i in range(text.count_chars())]
+            words = _words(codes)
+            if not words or not _is_sound(codes):
+                return None
+            if len(words) < FEWEST_WORDS and _picture_share(page, *self._size(page)) > PICTURE_SHARE:
+                return None
+            boxes = np.array([_box(text, page, first, last, shape) for first, last in words], dtype=np.int32)
+            names = tuple("".join(map(chr, codes[first:last])) for first, last in words)
         return Lettering(names, boxes.reshape(len(words), 4), np.ones(len(words), np.float32))
 
-    def _page(self, number: int) -> Any:
+    @contextmanager
+    def _page(self, number: int) -> Iterator[Any]:
+        """Provide a page, which is closed at once: memory must not grow with the number of pages."""
         try:
-            return self._pdf[number - 1]
+            with closing(self._pdf[number - 1]) as page:
+                yield page
         except pypdfium2.PdfiumError:
             raise DocumentError("the page is damaged") from None
 
     def _size(self, page: Any) -> tuple[float, float]:
         width, height = page.get_size()
         if not (0.0 < width < math.inf and 0.0 < height < math.inf):
-            return A4_POINTS
+            raise DocumentError("the page has no size")
         if max(width, height) > self._limits.page_points:
             raise DocumentError(
                 f"the page measures {width:,.0f} x {height:,.0f} points; the limit is {self._limits.page_points:,.0f} "
@@ -83,12 +89,26 @@ class PdfSource:
             )
         return float(width), float(height)
 
+    def _check_pictures(self, page: Any) -> None:
+        """Refuse a page with a picture that is too large: without memory, pdfium would leave it out and say nothing."""
+        for found in _pictures(page):
+            width, height = found.get_px_size()
+            if width * height > self._limits.pixels:
+                raise DocumentError(
+                    f"a picture on the page has {width:,} x {height:,} pixels; the limit is {self._limits.pixels:,} "
+                    "(pixels)"
+                )
+
+
+def _pictures(page: Any) -> Iterator[Any]:
+    return iter(page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=DEPTH))
+
 
 def _reason(error: Exception) -> str:
     text = str(error)
-    if "Incorrect password" in text:
+    if "password" in text:
         return "the PDF is encrypted and needs a password"
-    return "the PDF is damaged" if "Data format" in text else f"the PDF cannot be opened ({text})"
+    return "the PDF is encrypted in an unknown way" if "security" in text else "the PDF is damaged"
 
 
 def _is_sound(codes: list[int]) -> bool:
@@ -113,19 +133,21 @@ def _words(codes: list[int]) -> list[tuple[int, int]]:
 
 def _box(text: Any, page: Any, first: int, last: int, shape: tuple[int, int]) -> tuple[int, int, int, int]:
     """Return left, top, right and bottom of characters, in pixels of a picture of this shape."""
-    corners: list[tuple[int, int]] = []
-    for i in (first, last - 1):
+    sides: list[list[float]] = []
+    for i in range(first, last):
         left, right, bottom, top = (ctypes.c_double() for _ in range(4))
-        pdfium.FPDFText_GetCharBox(text, i, left, right, bottom, top)
-        corners += [
-            _on_picture(page, left.value, top.value, shape),
-            _on_picture(page, right.value, bottom.value, shape),
-        ]
-    columns, rows = zip(*corners, strict=True)
+        if pdfium.FPDFText_GetCharBox(text, i, left, right, bottom, top):
+            sides.append([left.value, bottom.value, right.value, top.value])
+    if not sides:
+        return 0, 0, 0, 0
+    lefts, bottoms, rights, tops = zip(*sides, strict=True)
+    corners = (min(lefts), max(tops)), (max(rights), min(bottoms))
+    columns, rows = zip(*(_on_picture(page, x, y, shape) for x, y in corners), strict=True)
     height, width = shape
+    # Whole pixels, so that the box has at least one.
     return (
-        _within(min(columns), width), _within(min(rows), height), _within(max(columns), width),
-        _within(max(rows), height),
+        _within(min(columns), width), _within(min(rows), height), _within(max(columns) + 1, width),
+        _within(max(rows) + 1, height),
     )  # fmt: skip
 
 
@@ -143,9 +165,7 @@ def _on_picture(page: Any, x: float, y: float, shape: tuple[int, int]) -> tuple[
 def _picture_share(page: Any, width: float, height: float) -> float:
     """Return the share of the page that the largest pictures cover."""
     share = 0.0
-    for i, found in enumerate(page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=2)):
-        if i == MOST_PICTURES:
-            break
+    for found in islice(_pictures(page), MOST_PICTURES):
         left, bottom, right, top = found.get_bounds()
         share = max(share, min(right - left, width) * min(top - bottom, height) / (width * height))
     return share

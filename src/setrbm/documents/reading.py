@@ -6,11 +6,15 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from joblib import cpu_count
+
 from setrbm._text import count
-from setrbm.documents.finding import Found, find_documents
+from setrbm.documents.finding import Found, find_documents, order, shown
+from setrbm.documents.languages import language_folder
 from setrbm.documents.limits import Limits
 from setrbm.documents.page_cache import PageCache
 from setrbm.documents.pages import Document, Documents, Page, Place, Problem
@@ -27,10 +31,16 @@ class Progress:
     """How far reading has come."""
 
     n_documents: int
+    n_documents_opened: int = 0
     n_documents_done: int = 0
     n_pages_known: int = 0
     n_pages_done: int = 0
     n_pages_cached: int = 0
+
+    @property
+    def n_pages_expected(self) -> float:
+        """How many pages there will be, if documents that were not opened have as many as the others."""
+        return self.n_pages_known * self.n_documents / max(self.n_documents_opened, 1)
 
 
 @dataclass
@@ -41,6 +51,7 @@ class _Leaf:
     part: tuple[int, ...]
     name: str
     digest: str
+    n_pages: int
     pages: dict[int, Page | None] = field(default_factory=dict)
 
 
@@ -51,31 +62,51 @@ class _Job:
     found: Found
     n_unopened: int
     leaves: dict[str, list[_Leaf]] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[tuple[tuple[int, ...], Problem]] = field(default_factory=list)
     n_missing: int = 0
-    n_pages: int = 0
 
     @property
     def is_done(self) -> bool:
         return not self.n_unopened and not self.n_missing
 
+    @property
+    def all_leaves(self) -> list[_Leaf]:
+        """The files and attachments that pages come from, in order."""
+        return [leaf for file in self.found.files for leaf in self.leaves.get(file, [])]
+
     def where(self, file: str, name: str = "", number: int | None = None) -> str:
         page = [] if number is None else [f"page {number}"]
-        return ", ".join([file, *([name] if name else []), *page])
+        return ", ".join([shown(file), *([name] if name else []), *page])
+
+    def report(self, reason: str, file: str, name: str = "") -> None:
+        """Add what is wrong with a file or attachment."""
+        self._add((self.found.files.index(file), -1), self.where(file, name), reason)
+
+    def report_page(self, reason: str, leaf: _Leaf, number: int) -> None:
+        """Add what is wrong with a page."""
+        place = (self.found.files.index(leaf.file), self.leaves[leaf.file].index(leaf), number)
+        self._add(place, self.where(leaf.file, leaf.name, number), reason)
+
+    def report_all(self, reason: str) -> None:
+        """Add what is wrong with the document."""
+        self._add((len(self.found.files),), self.found.id, reason)
+
+    def _add(self, place: tuple[int, ...], where: str, reason: str) -> None:
+        self.problems.append((place, Problem(self.found.id, where, reason)))
 
     def document(self) -> Document:
         """Return what was read, in the order of files, attachments and pages."""
-        pages: list[Page] = []
-        places: list[Place] = []
-        for file in self.found.files:
-            for leaf in self.leaves.get(file, []):
-                for number in sorted(leaf.pages):
-                    if (page := leaf.pages[number]) is not None:
-                        pages.append(page)
-                        places.append(Place(file, leaf.part, number, self.where(file, leaf.name, number)))
-        if not pages and not self.problems:
-            self.problems.append(Problem(self.found.id, self.found.id, "it has no pages"))
-        return Document(self.found.id, pages, places, self.problems)
+        found = [(leaf, number, page) for leaf in self.all_leaves for number, page in sorted(leaf.pages.items())]
+        read = [(leaf, number, page) for leaf, number, page in found if page is not None]
+        if not read and not self.problems:
+            self.report_all("it has no pages")
+        return Document(
+            self.found.id,
+            [page for _, _, page in read],
+            [Place(leaf.file, leaf.part, leaf.digest, n, self.where(leaf.file, leaf.name, n)) for leaf, n, _ in read],
+            # In their order, not in that of the answers.
+            [problem for _, problem in sorted(self.problems, key=itemgetter(0))],
+        )
 
 
 @dataclass(frozen=True)
@@ -99,9 +130,9 @@ class _Wanted:
 
 
 def read_documents(
-    folder: str | os.PathLike[str], only: Sequence[str] | None = None, *, cache: str | os.PathLike[str] | None = None,
-    n_jobs: int | None = None, reading: Reading | None = None, limits: Limits | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
+    folder: str | os.PathLike[str], only: Sequence[str] | None = None, *, by_class: bool = False,
+    cache: str | os.PathLike[str] | None = None, n_jobs: int | None = None, reading: Reading | None = None,
+    limits: Limits | None = None, on_progress: Callable[[Progress], None] | None = None,
 ) -> Documents:  # fmt: skip
     """Read all documents of a folder: PDF, TIFF, JPEG and PNG files, mails with attachments, folders of pictures.
 
@@ -110,6 +141,8 @@ def read_documents(
     folder : path
     only : sequence of str, optional
         The ids (paths below the folder) of the documents to read, in the wanted order.
+    by_class : bool
+        Whether the folders directly in it are classes, not documents; see ``setrbm.documents.finding``.
     cache : path, optional
         A file that keeps pages, so that none is read twice, whatever the name of its file; made if it does not exist.
     n_jobs : int, optional
@@ -127,7 +160,14 @@ def read_documents(
         Files that cannot be read are documents without pages; ``problems`` says why.
     """
     documents = iter_documents(
-        folder, only, cache=cache, n_jobs=n_jobs, reading=reading, limits=limits, on_progress=on_progress
+        folder,
+        only,
+        by_class=by_class,
+        cache=cache,
+        n_jobs=n_jobs,
+        reading=reading,
+        limits=limits,
+        on_progress=on_progress,
     )
     found = {document.id: document for document in documents}
     order = list(only) if only is not None else list(found)
@@ -135,21 +175,34 @@ def read_documents(
 
 
 def iter_documents(
-    folder: str | os.PathLike[str], only: Sequence[str] | None = None, *, cache: str | os.PathLike[str] | None = None,
-    n_jobs: int | None = None, reading: Reading | None = None, limits: Limits | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
+    folder: str | os.PathLike[str], only: Sequence[str] | None = None, *, by_class: bool = False,
+    cache: str | os.PathLike[str] | None = None, n_jobs: int | None = None, reading: Reading | None = None,
+    limits: Limits | None = None, on_progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[Document]:  # fmt: skip
     """Yield documents as ``read_documents`` does, one at a time, in order; memory does not grow with their number."""
     check_installed()
-    root = Path(folder)
-    found, problems = find_documents(root)
-    if only is not None:
-        found, problems = chosen(found, only), []
-    reading, limits = reading or Reading(), limits or Limits()
-    n_jobs = n_jobs or os.cpu_count() or 1
+    reading, limits, n_jobs = reading or Reading(), limits or Limits(), _n_jobs(n_jobs)
+    if reading.ocr == "auto":
+        language_folder(reading.language, reading.language_folder)
+    # New processes begin where this one is then.
+    root = Path(folder).absolute()
+    found, problems = find_documents(Path(folder), by_class)
+    jobs = [_Job(one, len(one.files)) for one in found]
+    jobs += [_refused(problem) for problem in problems]
+    jobs = sorted(jobs, key=lambda job: order(job.found.id)) if only is None else chosen(jobs, only)
     with PageCache(None if cache is None else Path(cache)) as pages, Workers(n_jobs, limits, reading) as workers:
-        yield from _Run(root, workers, pages, reading, limits, on_progress, n_jobs).documents(found)
-    yield from (Document(problem.document, [], [], [problem]) for problem in problems)
+        yield from _Run(root, workers, pages, reading, limits, on_progress, n_jobs).documents(jobs)
+
+
+def _refused(problem: Problem) -> _Job:
+    """Return what stands for a file that is not even opened."""
+    return _Job(Found(problem.document, ()), 0, problems=[((0,), problem)])
+
+
+def _n_jobs(n_jobs: int | None) -> int:
+    if n_jobs == 0:
+        raise ValueError("n_jobs must be a number of processes, or negative for all cores. Got 0.")
+    return int(cpu_count()) if n_jobs is None or n_jobs < 0 else n_jobs
 
 
 def check_installed() -> None:
@@ -162,15 +215,15 @@ def check_installed() -> None:
         )
 
 
-def chosen(found: Sequence[Found], only: Sequence[str]) -> list[Found]:
+def chosen(jobs: Sequence[_Job], only: Sequence[str]) -> list[_Job]:
     """Return the documents with these ids, in this order."""
-    by_id = {one.id: one for one in found}
+    by_id = {job.found.id: job for job in jobs}
     unknown = [name for name in only if name not in by_id]
     if unknown:
         raise FileNotFoundError(
             f"Every document must exist. Got {count(len(unknown), 'unknown document')}, the first {unknown[0]!r}."
         )
-    return [by_id[name] for name in only]
+    return [by_id[name] for name in dict.fromkeys(only)]
 
 
 @dataclass
@@ -186,10 +239,9 @@ class _Run:
     n_jobs: int
     progress: Progress = field(default_factory=lambda: Progress(0))
 
-    def documents(self, found: Sequence[Found]) -> Iterator[Document]:
+    def documents(self, jobs: list[_Job]) -> Iterator[Document]:
         """Read documents, a few ahead of the one that is yielded next."""
-        self.progress.n_documents = len(found)
-        jobs = [_Job(one, len(one.files)) for one in found]
+        self.progress.n_documents = len(jobs)
         ahead = 4 * self.n_jobs
         n_begun = n_done = 0
         while n_done < len(jobs):
@@ -221,6 +273,7 @@ class _Run:
             self.on_progress(self.progress)
 
     def _begin(self, job: _Job) -> None:
+        self.progress.n_documents_opened += not job.found.files
         for file in job.found.files:
             self.workers.add(Task({"what": "open", "path": str(self.root / file)}, _Opening(job, file)))
 
@@ -231,39 +284,46 @@ class _Run:
             self._take_opened(task.tag.job, task.tag.file, answer)
 
     def _take_opened(self, job: _Job, file: str, answer: dict[str, Any]) -> None:
-        """Ask for the pages of a file that was opened, but for those that are cached or over the limit."""
+        """Take what a file consists of; after the last one of a document, ask for its pages."""
         job.n_unopened -= 1
+        self.progress.n_documents_opened += not job.n_unopened
         failed = [("", answer["failed"])] if "failed" in answer else []
         for name, reason in [*failed, *answer.get("problems", [])]:
-            job.problems.append(Problem(job.found.id, job.where(file, name), reason))
-        for one in answer.get("leaves", []):
-            leaf = _Leaf(file, tuple(one["part"]), one["name"], one["digest"])
-            job.leaves.setdefault(file, []).append(leaf)
-            self._ask_for_pages(job, leaf, int(one["pages"]))
+            job.report(reason, file, name)
+        job.leaves[file] = [
+            _Leaf(file, tuple(one["part"]), one["name"], one["digest"], int(one["pages"]))
+            for one in answer.get("leaves", [])
+        ]
+        if not job.n_unopened:
+            self._ask_for_pages(job)
 
-    def _ask_for_pages(self, job: _Job, leaf: _Leaf, n_pages: int) -> None:
-        n = max(0, min(n_pages, self.limits.pages - job.n_pages))
-        if n < n_pages:
-            job.problems.append(
-                Problem(
-                    job.found.id, job.where(leaf.file, leaf.name),
-                    f"it has {count(n_pages, 'page')}; only {n:,} are read, since the limit is {self.limits.pages:,} "
-                    "pages per document (pages)",
-                )
-            )  # fmt: skip
-        job.n_pages += n
-        self.progress.n_pages_known += n
-        missing = []
-        for number in range(1, n + 1):
-            leaf.pages[number] = self.cache.get(self._key(leaf, number))
-            if leaf.pages[number] is None:
-                missing.append(number)
-        self.progress.n_pages_done += n - len(missing)
-        self.progress.n_pages_cached += n - len(missing)
-        job.n_missing += len(missing)
-        for numbers in reversed(first_pages(missing, PIECE)):
-            request = {"what": "pages", "path": str(self.root / leaf.file), "part": leaf.part, "numbers": numbers}
-            self.workers.add(Task(request, _Wanted(job, leaf, tuple(numbers))), first=True)
+    def _ask_for_pages(self, job: _Job) -> None:
+        """Ask for the pages of a document, but for those that are cached or over the limit."""
+        n_left = self.limits.pages
+        n_pages = sum(leaf.n_pages for leaf in job.all_leaves)
+        if n_pages > n_left:
+            job.report_all(f"it has {count(n_pages, 'page')}; the limit is {n_left:,} (pages), the rest is not read")
+        tasks: list[Task] = []
+        for leaf in job.all_leaves:
+            missing = self._missing(leaf, min(leaf.n_pages, n_left))
+            n_left -= len(leaf.pages)
+            job.n_missing += len(missing)
+            tasks += [self._task(job, leaf, numbers) for numbers in first_pages(missing, PIECE)]
+        for task in reversed(tasks):
+            self.workers.add(task, first=True)
+
+    def _missing(self, leaf: _Leaf, n_pages: int) -> list[int]:
+        """Take the pages that are cached; return the numbers of the others."""
+        leaf.pages = {number: self.cache.get(self._key(leaf, number)) for number in range(1, n_pages + 1)}
+        missing = [number for number, page in leaf.pages.items() if page is None]
+        self.progress.n_pages_known += n_pages
+        self.progress.n_pages_done += n_pages - len(missing)
+        self.progress.n_pages_cached += n_pages - len(missing)
+        return missing
+
+    def _task(self, job: _Job, leaf: _Leaf, numbers: list[int]) -> Task:
+        about = {"path": str(self.root / leaf.file), "part": leaf.part, "digest": leaf.digest}
+        return Task({"what": "pages", "numbers": numbers, **about}, _Wanted(job, leaf, tuple(numbers)))
 
     def _take_page(self, wanted: _Wanted, number: int, answer: dict[str, Any]) -> None:
         job, leaf = wanted.job, wanted.leaf
@@ -271,10 +331,10 @@ class _Run:
         self.progress.n_pages_done += 1
         try:
             leaf.pages[number] = Page.from_json(answer["page"])
-            self.cache.put(self._key(leaf, number), answer["page"])
         except (KeyError, ValueError) as error:
-            reason = answer.get("failed", str(error))
-            job.problems.append(Problem(job.found.id, job.where(leaf.file, leaf.name, number), reason))
+            job.report_page(answer.get("failed", str(error)), leaf, number)
+        else:
+            self.cache.put(self._key(leaf, number), answer["page"])
         self._tell()
 
     def _key(self, leaf: _Leaf, number: int) -> str:

@@ -24,7 +24,7 @@ class TextSource:
     """
 
     def __init__(self, text: str) -> None:
-        lines = [part for line in text.splitlines() for part in textwrap.wrap(line, COLUMNS) or [""]]
+        lines = [part for line in text.splitlines() for part in textwrap.wrap(_printable(line), COLUMNS) or [""]]
         self._pages = [lines[first : first + LINES] for first in range(0, max(len(lines), 1), LINES)]
         self.n_pages = len(self._pages)
 
@@ -53,3 +53,8 @@ class TextSource:
                 boxes.append((left, top, MARGIN * scale + font.getlength(line[:at]), top + LEADING * scale))
         places = np.array(boxes, dtype=np.float64).reshape(len(words), 4).astype(np.int32)
         return Lettering(tuple(words), places, np.ones(len(words), np.float32))
+
+
+def _printable(line: str) -> str:
+    """Return a line with spaces in place of characters that cannot be shown."""
+    return line if line.isprintable() else "".join(one if one.isprintable() else " " for one in line)

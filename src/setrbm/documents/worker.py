@@ -1,118 +1,174 @@
 """The process that opens files and reads pages: whatever a file does to it, the parent goes on.
 
-It is started as ``python -m setrbm.documents.worker``. Requests come on standard input and answers go to standard
+It is started as ``python -P -m setrbm.documents.worker``. Requests come on standard input and answers go to standard
 output, one JSON object per line. Answers hold plain values, so that a process taken over by a file cannot make the
 parent run anything.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
+import select
+import stat
 import sys
+import threading
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
+import cv2
+
 from setrbm.documents.limits import Limits
-from setrbm.documents.mail_files import Leaf, Unpacked, unpack
+from setrbm.documents.mail_files import Leaf, unpack
 from setrbm.documents.page_reading import read_page
 from setrbm.documents.pages import DocumentError
 from setrbm.documents.reading_settings import Reading
-from setrbm.documents.sources import open_source
+from setrbm.documents.sources import Source, open_source
+from setrbm.documents.workers import NO_MEMORY
 
 Answer = dict[str, Any]
 
 
-def opened(path: str, limits: Limits) -> Iterator[Answer]:
-    """Yield what a file consists of: its leaves with their numbers of pages, and what is not read."""
-    found = _unpacked(path, limits)
-    problems, leaves = list(found.problems), []
-    for leaf in found.leaves:
-        try:
-            n_pages = open_source(leaf.kind, leaf.data, limits).n_pages
-        except DocumentError as error:
-            problems.append((leaf.name, str(error)))
-            continue
-        digest = hashlib.sha256(leaf.kind.name.encode() + leaf.data).hexdigest()
-        leaves.append({"part": leaf.part, "name": leaf.name, "digest": digest, "pages": n_pages})
-    yield {"leaves": leaves, "problems": problems}
-
-
-def _unpacked(path: str, limits: Limits) -> Unpacked:
-    size = os.stat(path).st_size
-    if size > limits.file_bytes:
-        return Unpacked([], [("", f"it has {size:,} bytes; the limit is {limits.file_bytes:,} (file_bytes)")])
-    return unpack(Path(path).read_bytes(), limits)
-
-
-def pages(path: str, part: tuple[int, ...], numbers: list[int], limits: Limits, reading: Reading) -> Iterator[Answer]:
-    """Yield the pages of a file or attachment, or why one cannot be read."""
-    leaf = _leaf(path, part, limits)
-    source = open_source(leaf.kind, leaf.data, limits)
-    for number in numbers:
-        try:
-            yield {"page": read_page(source, number, leaf.kind, reading).to_json()}
-        except DocumentError as error:
-            yield {"failed": str(error)}
-
-
-def _leaf(path: str, part: tuple[int, ...], limits: Limits) -> Leaf:
-    for leaf in _unpacked(path, limits).leaves:
-        if leaf.part == part:
-            return leaf
-    raise DocumentError("the file has changed while it was read")
-
-
 def answers(request: dict[str, Any], limits: Limits, reading: Reading) -> Iterator[Answer]:
     """Yield the answers to a request; what goes wrong is an answer too."""
-    n_expected = len(request.get("numbers", [0]))
-    n_given = 0
+    if request["what"] == "open":
+        yield _tried(partial(opened, request["path"], limits))
+        return
+    asked = _tried(partial(_asked, request, limits))
+    do = _page if request["what"] == "pages" else _picture
+    for number in request["numbers"]:
+        yield asked if "failed" in asked else _tried(partial(do, asked, number, reading))
+
+
+def _tried(do: Callable[[], Answer]) -> Answer:
+    """Return an answer, or why there is none: nothing that a file causes may stop the others."""
     try:
-        if request["what"] == "open":
-            yield from opened(request["path"], limits)
-            return
-        for answer in pages(request["path"], tuple(request["part"]), request["numbers"], limits, reading):
-            n_given += 1
-            yield answer
+        return do()
     except MemoryError:
-        yield from _failures(f"it needs more than {limits.memory:,} bytes of memory (memory)", n_expected - n_given)
-    except (DocumentError, OSError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        yield from _failures(reason, n_expected - n_given)
+        raise
+    except DocumentError as error:
+        return {"failed": str(error)}
+    except OSError as error:
+        return {"failed": f"the file cannot be read: {error.strerror or type(error).__name__}"}
     except Exception as error:
-        # Nothing that a file causes may stop the others.
-        yield from _failures(f"{type(error).__name__}: {error}"[:300], n_expected - n_given)
+        if isinstance(error, cv2.error) and error.code == cv2.Error.StsNoMem:
+            raise MemoryError from None
+        return {"failed": f"it cannot be read ({type(error).__name__})"}
 
 
-def _failures(reason: str, n: int) -> Iterator[Answer]:
-    yield from ({"failed": reason} for _ in range(n))
+def opened(path: str, limits: Limits) -> Answer:
+    """Return what a file consists of: its leaves with their numbers of pages, and what is not read."""
+    found = unpack(content_of(path, limits), limits)
+    problems, leaves = list(found.problems), []
+    for leaf in found.leaves:
+        answer = _tried(partial(_described, leaf, limits))
+        if "failed" in answer:
+            problems.append((leaf.name, answer["failed"]))
+        else:
+            leaves.append(answer)
+    return {"leaves": leaves, "problems": problems}
+
+
+def _described(leaf: Leaf, limits: Limits) -> Answer:
+    n_pages = open_source(leaf.kind, leaf.data, limits).n_pages
+    return {"part": leaf.part, "name": leaf.name, "digest": _digest(leaf), "pages": n_pages}
+
+
+def _digest(leaf: Leaf) -> str:
+    return hashlib.sha256(leaf.kind.name.encode() + leaf.data).hexdigest()
+
+
+def content_of(path: str, limits: Limits) -> bytes:
+    """Return the content of a file; raise DocumentError if it is too large, or no file."""
+    # A file may have been replaced since it was found: opening a named pipe would wait for a writer.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with open(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise DocumentError("it is not a file")
+        if found.st_size > limits.file_bytes:
+            raise DocumentError(f"it has {found.st_size:,} bytes; the limit is {limits.file_bytes:,} (file_bytes)")
+        return file.read()
+
+
+def _asked(request: dict[str, Any], limits: Limits) -> Answer:
+    """Return the leaf that a request is about, and the source of its pages."""
+    for leaf in unpack(content_of(request["path"], limits), limits).leaves:
+        if leaf.part == tuple(request["part"]) and _digest(leaf) == request["digest"]:
+            return {"leaf": leaf, "source": open_source(leaf.kind, leaf.data, limits)}
+    raise DocumentError("the file changed while it was being read")
+
+
+def _page(asked: Answer, number: int, reading: Reading) -> Answer:
+    source: Source = asked["source"]
+    return {"page": read_page(source, number, asked["leaf"].kind, reading).to_json()}
+
+
+def _picture(asked: Answer, number: int, reading: Reading) -> Answer:
+    source: Source = asked["source"]
+    picture, _ = source.picture(number, reading.dpi)
+    return {"picture": base64.b64encode(zlib.compress(picture.tobytes(), level=1)).decode(), "shape": picture.shape}
 
 
 def serve(requests: IO[str], say: Callable[[Answer], None]) -> None:
     """Answer requests until there are no more. The first line holds limits and settings."""
     settings = json.loads(requests.readline())
     limits, reading = Limits(**settings["limits"]), Reading(**settings["reading"])
-    _limit_memory(limits.memory)
+    _load_libraries(reading)
+    _limit(limits.memory)
     say({"ready": True})
     for line in requests:
         for answer in answers(json.loads(line), limits, reading):
             say(answer)
 
 
-def _limit_memory(memory: int) -> None:
-    """Limit the address space of this process, where the system can."""
-    with suppress(ImportError, ValueError, OSError):
+def _load_libraries(reading: Reading) -> None:
+    """Load everything now, so that the limit of memory is for the files alone."""
+    from setrbm.documents import image_source, pdf_source, text_source  # noqa: F401
+
+    if reading.ocr == "auto":
+        from setrbm.documents import ocr  # noqa: F401
+    # Every core has a process of its own.
+    cv2.setNumThreads(1)
+
+
+def _limit(memory: int) -> None:
+    """Limit the memory of this process, and keep it from writing files, where the system can."""
+    with suppress(ImportError):
         import resource
 
-        _, most = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (memory, most))
+        sizes = ((resource.RLIMIT_AS, _size() + memory), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0))
+        for kind, size in sizes:
+            with suppress(ValueError, OSError, OverflowError):
+                resource.setrlimit(kind, (size, resource.getrlimit(kind)[1]))
+
+
+def _size() -> int:
+    """Return the address space that this process has now."""
+    try:
+        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent has ended, even in the middle of a page that never ends."""
+    watch = select.poll()
+    # No event is asked for: what remains is the end of the other side.
+    watch.register(sys.stdin.fileno(), 0)
+    watch.poll()
+    os._exit(1)
 
 
 def main() -> None:
     """Serve the parent process."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     # What libraries print must not come between the answers.
     answers_to = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
@@ -121,8 +177,12 @@ def main() -> None:
         answers_to.write(json.dumps(answer) + "\n")
         answers_to.flush()
 
-    with suppress(BrokenPipeError, KeyboardInterrupt):
+    try:
         serve(sys.stdin, say)
+    except MemoryError:
+        os._exit(NO_MEMORY)
+    except (BrokenPipeError, KeyboardInterrupt):
+        os._exit(1)
 
 
 if __name__ == "__main__":

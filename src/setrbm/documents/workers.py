@@ -1,7 +1,8 @@
 """Processes that read files, one page at a time, each with limits of time and memory.
 
 A process that crashes, hangs or runs out of memory costs the page it was reading and nothing else: it is replaced, and
-the other pages go on.
+the other pages go on. A page that crashes a process which has read other pages is tried again in a new one, since an
+earlier page may be to blame.
 """
 
 from __future__ import annotations
@@ -9,14 +10,13 @@ from __future__ import annotations
 import json
 import os
 import selectors
-import signal
 import subprocess
 import sys
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -29,6 +29,13 @@ START = 120.0
 LONGEST = 64_000_000
 # How much is read from a pipe at once.
 PIECE = 1 << 16
+# The longest wait for answers, in seconds.
+LONGEST_WAIT = 3600.0
+# The exit status of a process that ran out of memory.
+NO_MEMORY = 86
+CRASHED = "reading it crashed"
+
+Answered = Iterator[tuple["Task", int, dict[str, Any]]]
 
 
 @dataclass
@@ -41,15 +48,25 @@ class Task:
         What to do: ``what`` is "open" (a file), or "pages" with the ``numbers`` of the pages.
     tag : object
         Comes back with every answer.
+    needs_new_process : bool
+        Whether the process must not have read anything before.
     """
 
     request: dict[str, Any]
     tag: Any = None
+    needs_new_process: bool = False
 
     @property
     def n_answers(self) -> int:
         """How many answers there will be."""
         return len(self.request.get("numbers", [0]))
+
+    def rest(self, place: int, needs_new_process: bool = False) -> Task:
+        """Return what remains of the task from a place on."""
+        if not place:
+            return replace(self, needs_new_process=needs_new_process)
+        request = self.request | {"numbers": self.request["numbers"][place:]}
+        return Task(request, self.tag.later(place), needs_new_process)
 
 
 @dataclass
@@ -61,6 +78,7 @@ class _Worker:
     n_answered: int = 0
     deadline: float = 0.0
     is_ready: bool = False
+    is_new: bool = True
     buffer: bytearray = field(default_factory=bytearray)
 
 
@@ -99,14 +117,19 @@ class Workers:
         """How many tasks no process has begun."""
         return len(self._waiting)
 
-    def answers(self) -> Iterator[tuple[Task, int, dict[str, Any]]]:
+    def answers(self) -> Answered:
         """Yield answers as they come, each with its task and its place in it, until all tasks are done.
 
         Tasks may be added meanwhile.
         """
         while self._waiting or any(worker.task for worker in self._workers):
             self._give_out()
-            yield from self._gather()
+            for answer in self._gather():
+                began = time.monotonic()
+                yield answer
+                # Processes are not charged for the time that the caller takes.
+                for worker in self._workers:
+                    worker.deadline += time.monotonic() - began
 
     def _give_out(self) -> None:
         """Give waiting tasks to idle processes, and start processes if there are too few."""
@@ -116,10 +139,11 @@ class Workers:
             if self._waiting:
                 self._begin(worker, self._waiting.popleft())
 
-    def _start(self) -> None:
+    def _start(self) -> _Worker:
         environment = os.environ | {"OMP_THREAD_LIMIT": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         process = subprocess.Popen(
-            [sys.executable, "-m", "setrbm.documents.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            # Without -P, Python would import modules from the current folder, where the files may be.
+            [sys.executable, "-P", "-m", "setrbm.documents.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, env=environment, start_new_session=True,
         )  # fmt: skip
         worker = _Worker(process)
@@ -128,8 +152,12 @@ class Workers:
         os.set_blocking(process.stdout.fileno(), False)
         self._selector.register(process.stdout, selectors.EVENT_READ, worker)
         self._send(worker, {"limits": self._limits.to_json(), "reading": self._reading.to_json()})
+        return worker
 
     def _begin(self, worker: _Worker, task: Task) -> None:
+        if task.needs_new_process and not worker.is_new:
+            self._stop(worker)
+            worker = self._start()
         worker.task, worker.n_answered = task, 0
         worker.deadline = time.monotonic() + (self._limits.seconds if worker.is_ready else START)
         self._send(worker, task.request)
@@ -141,32 +169,35 @@ class Workers:
             worker.process.stdin.write(json.dumps(message).encode() + b"\n")
             worker.process.stdin.flush()
 
-    def _gather(self) -> Iterator[tuple[Task, int, dict[str, Any]]]:
+    def _gather(self) -> Answered:
         """Wait for answers, and replace processes that have ended or take too long."""
         now = time.monotonic()
         wait = min((worker.deadline - now for worker in self._workers if worker.task), default=0.0)
-        for key, _ in self._selector.select(max(0.0, wait)):
+        for key, _ in self._selector.select(min(max(0.0, wait), LONGEST_WAIT)):
             yield from self._read(key.data)
         for worker in [one for one in self._workers if one.task and time.monotonic() > one.deadline]:
             yield from self._failed(worker, f"reading took more than {self._limits.seconds:g} seconds (seconds)")
 
-    def _read(self, worker: _Worker) -> Iterator[tuple[Task, int, dict[str, Any]]]:
+    def _read(self, worker: _Worker) -> Answered:
         assert worker.process.stdout is not None
         try:
             piece = os.read(worker.process.stdout.fileno(), PIECE)
         except BlockingIOError:
             return
         worker.buffer += piece
-        while (end := worker.buffer.find(b"\n")) >= 0:
-            line, worker.buffer = bytes(worker.buffer[:end]), worker.buffer[end + 1 :]
-            yield from self._answer(worker, line)
+        *lines, worker.buffer = worker.buffer.split(b"\n") if b"\n" in piece else [worker.buffer]
+        for line in lines:
+            yield from self._answer(worker, bytes(line))
         if not piece:
-            yield from self._failed(worker, _how_it_ended(worker.process))
+            yield from self._crashed(worker)
         elif len(worker.buffer) > LONGEST:
             yield from self._failed(worker, "the page has too many words")
 
-    def _answer(self, worker: _Worker, line: bytes) -> Iterator[tuple[Task, int, dict[str, Any]]]:
-        answer = json.loads(line)
+    def _answer(self, worker: _Worker, line: bytes) -> Answered:
+        try:
+            answer = json.loads(line)
+        except (ValueError, RecursionError):
+            answer = {"failed": CRASHED}
         worker.deadline = time.monotonic() + self._limits.seconds
         if not worker.is_ready:
             worker.is_ready = True
@@ -174,26 +205,40 @@ class Workers:
         task, place = worker.task, worker.n_answered
         if task is None:
             return
+        worker.is_new = False
         worker.n_answered += 1
         if worker.n_answered == task.n_answers:
             worker.task = None
         yield task, place, answer
 
-    def _failed(self, worker: _Worker, reason: str) -> Iterator[tuple[Task, int, dict[str, Any]]]:
+    def _crashed(self, worker: _Worker) -> Answered:
+        """Try a page again in a new process, if this one had read others; else it is to blame."""
+        if worker.task is None or worker.is_new:
+            yield from self._failed(worker, self._how_it_ended(worker.process))
+            return
+        self.add(worker.task.rest(worker.n_answered, needs_new_process=True), first=True)
+        self._stop(worker)
+
+    def _failed(self, worker: _Worker, reason: str) -> Answered:
         """Replace a process; answer for the page it was reading, and put the others back into the queue."""
         task, place = worker.task, worker.n_answered
-        was_ready = worker.is_ready
         self._stop(worker)
         if task is None:
             return
-        if not was_ready:
+        if not worker.is_ready:
             raise RuntimeError(
                 f"A process that reads documents could not be started: {reason}. Run it to see why: "
                 f"{sys.executable} -m setrbm.documents.worker"
             )
-        if numbers := task.request.get("numbers", [])[place + 1 :]:
-            self.add(Task(task.request | {"numbers": numbers}, _moved(task.tag, place + 1)), first=True)
+        if place + 1 < task.n_answers:
+            self.add(task.rest(place + 1), first=True)
         yield task, place, {"failed": reason}
+
+    def _how_it_ended(self, process: subprocess.Popen[bytes]) -> str:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=1.0)
+        memory = f"more than {self._limits.memory:,} bytes of memory (memory)"
+        return f"it needs {memory}" if process.returncode == NO_MEMORY else f"{CRASHED}, or it needs {memory}"
 
     def _stop(self, worker: _Worker) -> None:
         self._workers.remove(worker)
@@ -201,24 +246,11 @@ class Workers:
         assert process.stdin is not None
         assert process.stdout is not None
         self._selector.unregister(process.stdout)
-        with suppress(OSError):
-            os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
         process.wait()
         for pipe in (process.stdin, process.stdout):
             with suppress(OSError):
                 pipe.close()
-
-
-def _moved(tag: Any, by: int) -> Any:
-    """Return the tag of the rest of a task."""
-    return tag.later(by) if hasattr(tag, "later") else tag
-
-
-def _how_it_ended(process: subprocess.Popen[bytes]) -> str:
-    status = process.wait()
-    if status in (-signal.SIGKILL, -signal.SIGABRT, 134, 137):
-        return "reading it needed too much memory, or crashed"
-    return f"reading it crashed ({signal.Signals(-status).name})" if status < 0 else "reading it crashed"
 
 
 def first_pages(numbers: Sequence[int], size: int) -> list[list[int]]:

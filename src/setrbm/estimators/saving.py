@@ -171,6 +171,7 @@ _KINDS: tuple[Kind, ...] = (
 )
 KINDS: dict[str, Kind] = {kind.cls.__name__: kind for kind in _KINDS}
 KINDS["RejectOption"] = Later("setrbm.selective.files")
+KINDS["DocumentFeatures"] = Later("setrbm.documents.feature_files")
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:

@@ -1,0 +1,143 @@
+"""Reading documents.
+
+How long does a page take without OCR (drawing it at 200 dpi, thumbnail, layout, scores of the page types), on one core?
+How much longer does reading scanned pages take than OCR alone (tesserocr on the same pictures, drawn before), both with
+one process per core? Does memory grow over thousands of pages with a text layer, and hundreds of scanned ones? The
+pages are generated mail.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+from _bars import MIB, RATIO, SECONDS
+from _harness import Benchmark, wall
+from _machine import cores
+
+from setrbm.documents import Reading, iter_documents, ocr
+from setrbm.documents.generate import generate_mail
+from setrbm.documents.kinds import Kind
+from setrbm.documents.limits import Limits
+from setrbm.documents.page_reading import read_page
+from setrbm.documents.page_types import detectors
+from setrbm.documents.pdf_source import PdfSource
+
+DPI = 200.0
+N_SETS, QUICK_SETS = 60, 6
+# Pages for memory: with a text layer, and scanned.
+N_TEXT_PAGES, N_SCANNED_PAGES = 5_000, 500
+ROUNDS = 5
+
+
+def mail(folder: Path, n_sets: int, digital: float, formats: tuple[str, ...]) -> Path:
+    """Return a folder of generated mail."""
+    generate_mail(folder, n_sets, formats=formats, born_digital=digital, pages_per_set=3.0, noise=(0.0, 0.5))
+    return folder
+
+
+def scans(folder: Path) -> Iterator[tuple[bytes, int]]:
+    """Yield the content of every scanned PDF, and its number of pages."""
+    for path in sorted(folder.glob("*.pdf")):
+        data = path.read_bytes()
+        yield data, PdfSource(data, Limits()).n_pages
+
+
+def read_without_ocr(files: Sequence[tuple[bytes, int]]) -> int:
+    """Read all pages of some files without OCR; return how many there are."""
+    pages = []
+    for data, n_pages in files:
+        source = PdfSource(data, Limits())
+        pages += [read_page(source, number + 1, Kind.PDF, Reading(ocr="never")) for number in range(n_pages)]
+    detectors().scores(pages)
+    return len(pages)
+
+
+def only_ocr(picture: np.ndarray) -> int:
+    """Read a picture by OCR alone."""
+    return len(ocr._recognized(picture, DPI, "eng", ocr.language_folder("eng")).words)
+
+
+def memory_of_children() -> float:
+    """Return the resident memory of this process and its children, in MiB."""
+    import psutil
+
+    me = psutil.Process()
+    return sum(one.memory_info().rss for one in (me, *me.children(recursive=True))) / 2**20
+
+
+def growth(folder: Path, n_pages: int, reading: Reading) -> float:
+    """Return by how much memory grows between a tenth of the pages and all of them, in MiB."""
+    seen, early, now = 0, 0.0, 0.0
+    while seen < n_pages:
+        for document in iter_documents(folder, reading=reading):
+            seen += len(document)
+            now = memory_of_children()
+            early = now if seen < n_pages / 10 else early
+            if seen >= n_pages:
+                break
+    return now - early
+
+
+def add_page(bench: Benchmark, folder: Path) -> None:
+    """Time pages without OCR, on one core."""
+    files = list(scans(mail(folder / "scanned", QUICK_SETS if bench.quick else N_SETS, 0.0, ("pdf",))))
+    n_pages = read_without_ocr(files[:2]) and sum(n for _, n in files)
+    seconds = [wall(lambda: read_without_ocr(files)) / n_pages for _ in range(2 if bench.quick else ROUNDS)]
+    bench.add("page without OCR", seconds, SECONDS, "page-without-ocr", threads=1, sizes=f"{n_pages} scanned pages")
+
+
+def add_ocr(bench: Benchmark, folder: Path) -> None:
+    """Compare reading with OCR alone, both with one process per core."""
+    sources = [PdfSource(data, Limits()) for data, _ in scans(folder / "scanned")]
+    pictures = [source.picture(k + 1, DPI)[0] for source in sources for k in range(source.n_pages)]
+    ratios = []
+    with ProcessPoolExecutor(cores(), get_context("spawn")) as pool:
+        list(pool.map(only_ocr, pictures[: 2 * cores()]))
+        for _ in range(1 if bench.quick else 3):
+            alone = wall(lambda: list(pool.map(only_ocr, pictures)))
+            begin = time.perf_counter()
+            n_pages = sum(map(len, iter_documents(folder / "scanned")))
+            ratios.append((time.perf_counter() - begin) / alone)
+    assert n_pages == len(pictures)
+    bench.add("reading ÷ OCR alone", ratios, RATIO, "ocr", threads=cores(), sizes=f"{n_pages} scanned pages")
+    bench.add("OCR alone, per page", alone * cores() / n_pages, SECONDS, threads=1, sizes=f"{n_pages} scanned pages")
+
+
+def add_memory(bench: Benchmark, folder: Path) -> None:
+    """Watch memory over many pages."""
+    digital = mail(folder / "digital", QUICK_SETS if bench.quick else N_SETS, 1.0, ("pdf",))
+    for name, place, n, reading in (
+        ("text-layer-memory", digital, N_TEXT_PAGES, Reading()),
+        ("ocr-memory", folder / "scanned", N_SCANNED_PAGES, Reading()),
+    ):
+        n_pages = 30 if bench.quick else n
+        what = "with a text layer" if place == digital else "by OCR"
+        grown = growth(place, n_pages, reading)
+        bench.add(
+            f"growth of memory over {n:,} pages {what}", grown, MIB, name, threads=cores(), sizes=f"{n_pages} pages"
+        )
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    bench = Benchmark(__file__, __doc__, argv)
+    os.environ["OMP_THREAD_LIMIT"] = "1"
+    folder = Path(tempfile.mkdtemp())
+    try:
+        add_page(bench, folder)
+        add_ocr(bench, folder)
+        add_memory(bench, folder)
+    finally:
+        shutil.rmtree(folder)
+    bench.finish()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,274 @@
+"""``setrbm documents``: from folders of scanned mail to classes."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from setrbm.cli._documents import (
+    FolderArgument,
+    ManifestOption,
+    ModelArgument,
+    OutputOption,
+    ReadingOptions,
+    read,
+    read_labeled,
+    warn_of_problems,
+    with_reading_options,
+    write_csv,
+    write_json,
+)
+from setrbm.cli._errors import Refused
+from setrbm.cli._options import JsonOption, QuietOption, SeedOption
+from setrbm.cli._output import check_output_folder, count, percent, show_json, show_table
+
+if TYPE_CHECKING:
+    from setrbm.documents.answers import Answer
+
+MODEL = "model.safetensors"
+OUTPUT = Path("documents-output")
+# How many documents for a person are listed in the terminal.
+MOST_LISTED = 20
+
+
+def generate(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder to write to; made if it does not exist.")],
+    sets: Annotated[int, typer.Option("--sets", metavar="N", min=1, help="Pieces of mail.")] = 100,
+    pages: Annotated[float, typer.Option("--pages", metavar="X", min=1.0, help="Mean number of pages.")] = 3.0,
+    classes: Annotated[int, typer.Option("--classes", metavar="N", min=3, max=11, help="Number of classes.")] = 6,
+    noise: Annotated[
+        float, typer.Option("--noise", metavar="X", min=0.0, max=1.0, help="How bad the worst scans are.")
+    ] = 0.5,
+    formats: Annotated[
+        str, typer.Option("--formats", metavar="NAMES", help="File formats, separated by commas.")
+    ] = "pdf,tiff,jpeg,eml",
+    held_out_phrases: Annotated[
+        bool, typer.Option("--held-out-phrases", help="Use only phrases that other generated mail does not use.")
+    ] = False,
+    seed: SeedOption = 0,
+    quiet: QuietOption = False,
+) -> None:
+    """Generate scanned mail: letters, forms, invoices, checks, envelopes and more, with a manifest of the true classes.
+
+    The same options give the same files. After a kill, run the same command again: whole files are kept.
+    """
+    from setrbm.cli._progress import Bar
+    from setrbm.documents.generate import generate_mail
+
+    check_output_folder(folder)
+    with Bar("Generating", sets, quiet) as bar:
+        manifest = generate_mail(
+            folder, sets, formats=tuple(formats.split(",")), noise=(0.0, noise), held_out_phrases=held_out_phrases,
+            random_state=seed, n_classes=classes, pages_per_set=pages,
+            on_piece=lambda n: bar.show(n, f"{n:,} of {sets:,} pieces of mail"),
+        )  # fmt: skip
+    typer.echo(f"Wrote {count(sets, 'piece')} of mail with {count(manifest.n_pages, 'page')} to {folder}.")
+
+
+@with_reading_options
+def fit(
+    folder: FolderArgument,
+    options: ReadingOptions,
+    output: OutputOption = OUTPUT,
+    manifest: ManifestOption = None,
+    precision: Annotated[
+        float, typer.Option("--precision", metavar="P", min=0.0, max=1.0, help="Part of accepted answers to be right.")
+    ] = 0.95,
+    seed: SeedOption = 0,
+    quiet: QuietOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Learn the classes of documents, and how sure an answer must be to be accepted.
+
+    The documents are in one folder per class, or listed in a manifest. Three tenths of them are held out: on these the
+    threshold is set, so that with 95 % confidence the wanted part of the accepted answers is right. The other documents
+    are left to a person.
+    """
+    from setrbm.documents.answers import document_classifier
+    from setrbm.estimators import save
+
+    documents, classes = read_labeled(folder, manifest, output, options, quiet)
+    warn_of_problems(documents, output)
+    known = [document for document in documents if document.pages]
+    y = [classes[document.id] for document in known]
+    if len(set(y)) < 2:
+        raise Refused(f"There must be readable documents of at least two classes. Got {count(len(set(y)), 'class')}.")
+    begin = time.perf_counter()
+    model = document_classifier(precision or None, n_jobs=options.jobs, random_state=seed).fit(known, y)
+    save(model, output / MODEL)
+    said = {
+        "model": str(output / MODEL), "documents": len(known), "pages": sum(map(len, known)), "classes": sorted(set(y)),
+        "precision": precision, "share_left_to_people": (left := getattr(model, "share_left_", (0.0,))[0]),
+        "seconds": round(time.perf_counter() - begin, 1),
+    }  # fmt: skip
+    if json:
+        show_json(said)
+        return
+    typer.echo(f"Learned {count(len(set(y)), 'class')} from {count(len(known), 'document')}: {said['model']}.")
+    typer.echo(f"To be right in {percent(precision)} of its answers, it leaves about {percent(left)} to a person.")
+
+
+@with_reading_options
+def classify(
+    model: ModelArgument,
+    folder: FolderArgument,
+    options: ReadingOptions,
+    output: OutputOption = OUTPUT,
+    quiet: QuietOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Classify the documents of a folder, or leave them to a person.
+
+    Writes answers.csv and answers.json with the class of each document, how sure it is, and the page and words that
+    decided; for-a-person.csv with the documents that a person must look at, and why; problems.csv with what could not
+    be read. Every document of the folder is in answers.csv.
+    """
+    from setrbm.documents.answers import classify as answers_of
+
+    fitted = _load(model)
+    documents = read(folder, None, output, options, quiet)
+    warn_of_problems(documents, output)
+    answers = answers_of(fitted, documents)
+    _write_answers(answers, output)
+    if json:
+        show_json({"model": str(model), "folder": str(folder), "documents": [one.to_json() for one in answers]})
+        return
+    _show_answers(answers, output)
+
+
+def _load(path: Path) -> Any:
+    from setrbm.documents.features import DocumentFeatures
+    from setrbm.estimators import load
+    from setrbm.estimators.pipelines import first_step
+
+    fitted = load(path)
+    if not isinstance(first_step(fitted), DocumentFeatures):
+        raise Refused(
+            f"{str(path)!r} must be a model of documents, as `setrbm documents fit` writes it. Got a "
+            f"{type(first_step(fitted)).__name__}; use `setrbm predict` for it."
+        )
+    return fitted
+
+
+def _write_answers(answers: list[Answer], output: Path) -> None:
+    heads = ("document", "label", "probability", "accepted", "page", "place", "words", "why_a_person")
+    rows = [
+        (
+            one.document, one.label, "" if one.probability is None else f"{one.probability:.4f}",
+            str(one.is_accepted).lower(), one.page, one.place, "; ".join(one.words), one.why_a_person,
+        )
+        for one in answers
+    ]  # fmt: skip
+    write_csv(output / "answers.csv", heads, rows)
+    write_csv(output / "for-a-person.csv", heads, [row for row in rows if row[-1]])
+    write_json(output / "answers.json", [one.to_json() for one in answers])
+
+
+def _show_answers(answers: list[Answer], output: Path) -> None:
+    accepted = [one for one in answers if one.is_accepted]
+    by_class: dict[Any, int] = {}
+    for one in accepted:
+        by_class[one.label] = by_class.get(one.label, 0) + 1
+    show_table("", ("class", "documents"), sorted(by_class.items(), key=lambda pair: -pair[1]))
+    left = [one for one in answers if not one.is_accepted]
+    typer.echo(f"For a person: {len(left):,} of {count(len(answers), 'document')}.")
+    for one in left[:MOST_LISTED]:
+        guess = f" (perhaps {one.label})" if one.label is not None else ""
+        typer.echo(f"  {one.document}: {one.why_a_person}{guess}")
+    if len(left) > MOST_LISTED:
+        typer.echo(f"  ... and {len(left) - MOST_LISTED:,} more in {output / 'for-a-person.csv'}")
+    typer.echo(f"All answers: {output / 'answers.csv'}, {output / 'answers.json'}.")
+
+
+@with_reading_options
+def explain(
+    model: ModelArgument,
+    folder: FolderArgument,
+    options: ReadingOptions,
+    document: Annotated[
+        list[str] | None, typer.Option("--document", "-d", metavar="ID", help="Only this document; may be repeated.")
+    ] = None,
+    output: OutputOption = OUTPUT,
+    quiet: QuietOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Show which page decided, and which words: a picture of each such page, with these words marked."""
+    from setrbm.documents.answers import classify as answers_of
+    from setrbm.documents.pictures import marked_pages
+
+    fitted = _load(model)
+    documents = read(folder, document, output, options, quiet)
+    answers = answers_of(fitted, documents)
+    pictures = marked_pages(folder, documents, answers, output / "pictures")
+    for one, picture in zip(answers, pictures, strict=True):
+        if json:
+            continue
+        typer.echo(f"{one.document}: {one.label if one.label is not None else one.why_a_person}")
+        if picture is not None:
+            typer.echo(f"  {one.place}: {', '.join(one.words)}\n  {picture}")
+    if json:
+        found = zip(answers, pictures, strict=True)
+        show_json([one.to_json() | {"picture": None if path is None else str(path)} for one, path in found])
+    write_json(output / "answers.json", [one.to_json() for one in answers])
+
+
+@with_reading_options
+def evaluate(
+    model: ModelArgument,
+    folder: FolderArgument,
+    options: ReadingOptions,
+    output: OutputOption = OUTPUT,
+    manifest: ManifestOption = None,
+    quiet: QuietOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Measure a model on labeled documents that it did not learn from; draw precision against what is accepted.
+
+    Documents that could not be read count as left to a person.
+    """
+    import numpy as np
+
+    from setrbm.cli.evaluate import show_scores
+    from setrbm.evaluation.scores import Predictions, all_scores
+
+    fitted = _load(model)
+    documents, classes = read_labeled(folder, manifest, output, options, quiet)
+    warn_of_problems(documents, output)
+    known = [one for one in documents if one.pages]
+    y = np.array([classes[one.id] for one in known], dtype=object)
+    codes = {label: k for k, label in enumerate(fitted.classes_.tolist())}
+    unknown = sorted({label for label in y.tolist() if label not in codes})
+    if unknown:
+        raise Refused(f"The model knows the classes {', '.join(codes)}. Got documents of class {unknown[0]!r}.")
+    truth = np.array([codes[label] for label in y])
+    accepted = fitted.accepts(known) if hasattr(fitted, "accepts") else None
+    found = Predictions(fitted.classes_, truth, fitted.predict_log_proba(known), [], accepted)
+    scores = {"model": str(model), "folder": str(folder), "not_read": len(documents) - len(known), **all_scores(found)}
+    write_json(output / "scores.json", scores)
+    picture = _draw_curves(fitted, known, y, output)
+    if json:
+        show_json(scores)
+        return
+    show_scores(scores)
+    typer.echo(f"Scores: {output / 'scores.json'}." + (f" Curve: {picture}." if picture else ""))
+
+
+def _draw_curves(fitted: Any, documents: list[Any], y: Any, output: Path) -> Path | None:
+    """Draw precision against the share of accepted documents, if matplotlib is installed."""
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
+        typer.echo("No curve was drawn: matplotlib is not installed. Run: pip install 'setrbm[plot]'", err=True)
+        return None
+    from setrbm.evaluation.plots import new_figure, save, style
+    from setrbm.selective import PrecisionCoverageDisplay
+
+    path = output / "precision.png"
+    with style():
+        figure = new_figure(4.0)
+        PrecisionCoverageDisplay.from_estimator(fitted, documents, y, ax=figure.subplots())
+        save(figure, path)
+    return path

@@ -1,0 +1,80 @@
+"""The classes of documents to learn from: one folder per class, or a manifest."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+from setrbm._text import count, listed, nearest
+from setrbm.documents.finding import find_documents
+
+MANIFEST = "manifest.csv"
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Which document has which class.
+
+    Attributes
+    ----------
+    classes : dict of str to str
+        The class of each document; its id is its path below the folder.
+    by_folder : bool
+        Whether the classes are those of the folders that the documents are in.
+    """
+
+    classes: dict[str, str]
+    by_folder: bool
+
+
+def labels_of(folder: Path, manifest: Path | None = None) -> Labels:
+    """Return the classes of the documents of a folder.
+
+    Parameters
+    ----------
+    folder : Path
+    manifest : Path, optional
+        A CSV file with the columns ``document`` and ``label``; by default ``manifest.csv`` in the folder. If there is
+        none, the first part of a document's path is its class.
+    """
+    path = folder / MANIFEST if manifest is None else manifest
+    if manifest is not None or path.is_file():
+        return Labels(read_manifest(path), by_folder=False)
+    ids = [one.id for one in find_documents(folder, by_class=True)[0]]
+    loose = [name for name in ids if "/" not in name]
+    if loose:
+        raise ValueError(
+            f"Documents to learn from must be in one folder per class, or listed in {MANIFEST}. Got "
+            f"{count(len(loose), 'document')} directly in {str(folder)!r}: {listed(map(repr, loose), most=3)}."
+        )
+    if not ids:
+        raise ValueError(f"There must be documents to learn from. {str(folder)!r} has none.")
+    return Labels({name: name.split("/", 1)[0] for name in ids}, by_folder=True)
+
+
+def read_manifest(path: Path) -> dict[str, str]:
+    """Return the class of each document that a manifest lists; check that it is one."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.DictReader(file)
+        heads = reader.fieldnames or []
+        for name in ("document", "label"):
+            if name not in heads:
+                close = nearest(name, list(heads))
+                hint = f" The nearest is {close[0]!r}." if close else ""
+                got = listed(map(repr, heads), 8) or "none"
+                raise ValueError(f"{str(path)!r} must have the columns 'document' and 'label'. Got {got}.{hint}")
+        found: dict[str, str] = {}
+        for row in reader:
+            document, label = (row[name] or "" for name in ("document", "label"))
+            if not document or not label:
+                raise ValueError(
+                    f"Every line of a manifest must have a document and a label. Line {reader.line_num} of "
+                    f"{str(path)!r} has not."
+                )
+            if document in found:
+                raise ValueError(f"Every document must be listed once. {document!r} is listed twice in {str(path)!r}.")
+            found[document] = label
+    if not found:
+        raise ValueError(f"{str(path)!r} must list at least one document. Got none.")
+    return found

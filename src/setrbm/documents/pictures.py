@@ -1,0 +1,134 @@
+"""Pictures of pages with the words marked that decided."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from setrbm.documents.answers import Answer, boxes_of
+from setrbm.documents.limits import Limits
+from setrbm.documents.pages import Document, Page, Place
+from setrbm.documents.reading_settings import Reading
+from setrbm.documents.sources import Gray
+from setrbm.documents.workers import Task, Workers
+
+# Pictures to look at need fewer dots per inch than OCR.
+DPI = 110.0
+MARK, EDGE = (255, 214, 0), (200, 120, 0)
+LONGEST_NAME = 60
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A page to draw."""
+
+    place: Place
+    page: Page
+
+
+def pictures_of(folder: Path, wanted: Sequence[Wanted], limits: Limits | None = None) -> list[Gray | None]:
+    """Return the pictures of pages, upright; None for those that cannot be drawn any more.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder that was read.
+    wanted : sequence of Wanted
+    limits : Limits, optional
+    """
+    pictures: list[Gray | None] = [None] * len(wanted)
+    with Workers(1, limits or Limits(), Reading(dpi=DPI, ocr="never")) as workers:
+        for k, one in enumerate(wanted):
+            place = one.place
+            request = {
+                "what": "pictures", "path": str(folder / place.file), "part": place.part, "digest": place.digest,
+                "numbers": [place.number],
+            }  # fmt: skip
+            workers.add(Task(request, k))
+        for task, _, answer in workers.answers():
+            if "picture" in answer:
+                pictures[task.tag] = _upright(answer, wanted[task.tag].page.rotation)
+    return pictures
+
+
+def _upright(answer: dict[str, Any], rotation: int) -> Gray:
+    pixels = zlib.decompress(base64.b64decode(answer["picture"]))
+    picture = np.frombuffer(pixels, dtype=np.uint8).reshape(tuple(answer["shape"]))
+    return np.ascontiguousarray(np.rot90(picture, -rotation // 90))
+
+
+def marked(picture: Gray, page: Page, words: Sequence[str]) -> Image.Image:
+    """Return a picture of a page in color, with words marked as with a pen."""
+    image = Image.fromarray(picture).convert("RGB")
+    factor = picture.shape[0] / page.height
+    pen = Image.new("RGB", image.size, (255, 255, 255))
+    draw = ImageDraw.Draw(pen)
+    boxes = [tuple(side * factor for side in box) for box in boxes_of(page, words)]
+    for left, top, right, bottom in boxes:
+        draw.rectangle((left - 2, top - 2, right + 2, bottom + 2), fill=MARK)
+    both = np.minimum(np.asarray(image), np.asarray(pen))
+    framed = Image.fromarray(both)
+    frame = ImageDraw.Draw(framed)
+    for left, top, right, bottom in boxes:
+        frame.rectangle((left - 2, top - 2, right + 2, bottom + 2), outline=EDGE)
+    return framed
+
+
+def marked_pages(
+    folder: Path, documents: Sequence[Document], answers: Sequence[Answer], output: Path, limits: Limits | None = None
+) -> list[Path | None]:
+    """Write a picture of the page that decided each document, with its telling words marked.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder that was read.
+    documents : sequence of Document
+    answers : sequence of Answer
+        What became of them, in the same order.
+    output : Path
+        The folder for the pictures; made if it does not exist.
+    limits : Limits, optional
+
+    Returns
+    -------
+    list of Path or None
+        One per document; None if there is no page, or it cannot be drawn any more.
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    shown = list(_shown(documents, answers))
+    pictures = pictures_of(folder, [wanted for _, wanted in shown], limits)
+    paths: list[Path | None] = [None] * len(documents)
+    for (k, wanted), picture in zip(shown, pictures, strict=True):
+        if picture is not None:
+            path = output / f"{k + 1:04d}-{safe_name(documents[k].id)}.png"
+            marked(picture, wanted.page, answers[k].words).save(path)
+            paths[k] = path
+    return paths
+
+
+def _shown(documents: Sequence[Document], answers: Sequence[Answer]) -> Iterator[tuple[int, Wanted]]:
+    for k, (document, answer) in enumerate(zip(documents, answers, strict=True)):
+        if answer.page is not None:
+            yield k, Wanted(document.places[answer.page - 1], document.pages[answer.page - 1])
+
+
+def safe_name(name: str) -> str:
+    """Return a name with nothing but letters, digits, points, hyphens and underscores.
+
+    Examples
+    --------
+    >>> safe_name("inbox/../<b>.pdf")
+    'inbox-..-b-.pdf'
+    """
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", os.fspath(name))
+    return plain[-LONGEST_NAME:].strip("-")

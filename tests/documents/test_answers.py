@@ -1,0 +1,88 @@
+"""What becomes of documents: accepted, or left to a person and why; the page and the words that decided."""
+
+import numpy as np
+import pytest
+from made_pages import document, mail, page
+
+from setrbm.documents import classify, document_classifier
+from setrbm.documents.answers import boxes_of
+
+
+@pytest.fixture(scope="module")
+def model():
+    documents, y = mail(150)
+    return document_classifier(0.8, random_state=0).fit(documents, y)
+
+
+def test_every_document_gets_one_answer_in_order(model):
+    documents, _ = mail(40, seed=1)
+    documents.insert(7, document("broken.pdf", problems=["the PDF is damaged"]))
+    answers = classify(model, documents)
+    assert [one.document for one in answers] == [one.id for one in documents]
+
+
+def test_a_document_that_cannot_be_read_is_for_a_person(model):
+    (answer,) = classify(model, [document("broken.pdf", problems=["the PDF is damaged"])])
+    assert (answer.label, answer.probability, answer.page, answer.is_accepted) == (None, None, None, False)
+    assert answer.why_a_person == "nothing could be read: broken.pdf: the PDF is damaged"
+
+
+def test_a_document_read_in_part_is_for_a_person_however_sure_the_model_is(model):
+    documents, _ = mail(1, seed=3)
+    whole = classify(model, documents)[0]
+    partly = document(documents[0].id, *documents[0].pages, problems=["page 9 is damaged"])
+    (answer,) = classify(model, [partly])
+    assert answer.label == whole.label
+    assert not answer.is_accepted
+    assert answer.why_a_person.startswith("not all of it could be read: ")
+
+
+def test_a_document_without_words_is_for_a_person(model):
+    (answer,) = classify(model, [document("blank.pdf", page(), page())])
+    assert answer.why_a_person == "no word could be read"
+
+
+def test_accepted_answers_are_those_of_the_reject_option(model):
+    documents, y = mail(90, seed=2)
+    answers = classify(model, documents)
+    np.testing.assert_array_equal([one.is_accepted for one in answers], model.accepts(documents))
+    np.testing.assert_array_equal([one.label for one in answers], model.predict(documents))
+    assert all(one.why_a_person == "the model is not sure enough" for one in answers if not one.is_accepted)
+    right = [one.label == truth for one, truth in zip(answers, y, strict=True) if one.is_accepted]
+    assert np.mean(right) >= 0.8
+
+
+def test_without_a_reject_option_all_answers_are_accepted():
+    documents, y = mail(60)
+    model = document_classifier(None, random_state=0).fit(documents, y)
+    assert all(one.is_accepted for one in classify(model, documents))
+
+
+def test_the_page_that_shows_the_class_decides(model):
+    topic = page("please cancel my contract termination notice ends")
+    documents = [
+        document(f"{k}.pdf", *[page("dear sir madam regards")] * k, topic, page("thank office")) for k in range(3)
+    ]
+    answers = classify(model, documents)
+    assert [one.page for one in answers] == [1, 2, 3]
+    assert [one.place for one in answers] == ["0.pdf, page 1", "1.pdf, page 2", "2.pdf, page 3"]
+    assert all(one.label == "cancellation" for one in answers)
+    assert all({"cancel", "contract", "termination"} & set(one.words) for one in answers)
+
+
+def test_telling_words_and_pairs_are_found_on_the_page():
+    one = page("Dear Sir, please CANCEL. my c0ntract now")
+    assert boxes_of(one, ["cancel", "gray 1,1", "missing"]) == [(150, 100, 190, 120)]
+    assert boxes_of(one, ["cancel my"]) == [(150, 100, 190, 120), (200, 100, 240, 120)]
+    assert boxes_of(one, ["contract"]) == [(250, 100, 290, 120)]
+    assert boxes_of(one, []) == []
+
+
+def test_an_answer_is_plain_json(model):
+    import json
+
+    documents, _ = mail(2)
+    found = json.loads(json.dumps([one.to_json() for one in classify(model, documents)]))
+    assert set(found[0]) == {
+        "document", "label", "probability", "accepted", "why_a_person", "page", "place", "words"
+    }  # fmt: skip

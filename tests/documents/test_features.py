@@ -1,0 +1,138 @@
+"""From pages to vectors: words as OCR leaves them, grid, layout, page types, all together, and in files."""
+
+import numpy as np
+import pytest
+from made_pages import document, mail, page
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+
+from setrbm import ClassSetRBMCV, load, save
+from setrbm.datasets.mail_plan import PAGE_TYPES
+from setrbm.documents import DocumentFeatures, PageGrid, PageLayout, PageTypes
+from setrbm.documents.features import BLOCKS, grid_of, pages_of
+from setrbm.documents.page_text import clean_words
+from setrbm.documents.page_types import detectors, looks_of
+from setrbm.documents.pages import LAYOUT, THUMBNAIL, Page
+from setrbm.estimators import PageWords
+
+
+@pytest.mark.parametrize(
+    ("words", "cleaned"),
+    [
+        (["Claim,", "(CLAIM)", "“claim”"], ["claim", "claim", "claim"]),
+        (["c1aim", "c0ntract", "5ent"], ["claim", "contract", "sent"]),
+        (["12.03.2020", "1,250.00", "A1", "40"], []),
+        (["reim-", "bursement", "-"], ["reimbursement"]),
+        (["\ufb01le", "\uff21\uff22\uff23"], ["file", "abc"]),
+        (["well-known", "e-mail"], ["well-known", "e-mail"]),
+        (["end-"], ["end"]),
+        ([], []),
+    ],
+)
+def test_words_are_cleaned_of_what_varies_with_ocr(words, cleaned):
+    assert clean_words(words) == cleaned
+
+
+def test_the_grid_is_the_mean_darkness_of_each_cell():
+    rng = np.random.default_rng(0)
+    thumbnail = rng.integers(0, 256, THUMBNAIL).astype(np.uint8)
+    one = page()
+    one = Page(**{**one.__dict__, "thumbnail": thumbnail})
+    grid = grid_of([one]).reshape(8, 6)
+    for row in range(8):
+        for column in range(6):
+            cell = thumbnail[4 * row : 4 * row + 4, 4 * column : 4 * column + 4]
+            assert grid[row, column] == pytest.approx(1.0 - cell.mean() / 255.0)
+
+
+@pytest.mark.parametrize(("block", "n"), [(PageGrid, 48), (PageLayout, 17), (PageTypes, 18)])
+def test_the_blocks_have_the_sizes_of_the_paper_and_names(block, n):
+    documents, _ = mail(6)
+    bags = block().fit_transform(documents)
+    assert bags.shape == (6, n)
+    assert bags.sizes.tolist() == [len(one) for one in documents]
+    assert bags.feature_names.tolist() == block().get_feature_names_out().tolist()
+    assert len(set(bags.feature_names)) == n
+    assert (bags.X >= 0.0).all() and (bags.X <= 1.0).all()
+
+
+def test_all_blocks_together_are_the_blocks_side_by_side():
+    documents, y = mail(30)
+    features = DocumentFeatures()
+    bags = features.fit_transform(documents, y)
+    words = PageWords().fit([[" ".join(clean_words(one.words)) for one in doc.pages] for doc in documents], y)
+    n_words = len(words.words_)
+    assert bags.shape[1] == n_words + 48 + 17 + 18
+    assert bags.feature_names[:n_words].tolist() == words.words_.tolist()
+    dense = bags.X.toarray()
+    for start, block in ((n_words, PageGrid), (n_words + 48, PageLayout), (n_words + 65, PageTypes)):
+        expected = block().transform(documents).X
+        np.testing.assert_allclose(dense[:, start : start + expected.shape[1]], expected, rtol=1e-6)
+    np.testing.assert_array_equal(features.transform(documents).X.toarray(), dense)
+
+
+@pytest.mark.parametrize("left_out", BLOCKS)
+def test_any_block_can_be_left_out(left_out):
+    documents, y = mail(30)
+    everything = DocumentFeatures().fit(documents, y).get_feature_names_out()
+    rest = DocumentFeatures(blocks=tuple(one for one in BLOCKS if one != left_out)).fit(documents, y)
+    own = DocumentFeatures(blocks=(left_out,)).fit(documents, y).get_feature_names_out()
+    assert set(rest.get_feature_names_out()) == set(everything) - set(own)
+
+
+@pytest.mark.parametrize("blocks", [(), ("word",), "words", ("words", "words"), None])
+def test_unknown_blocks_are_refused(blocks):
+    with pytest.raises(ValueError, match="blocks must be one or more of 'words', 'grid', 'layout', 'types'"):
+        DocumentFeatures(blocks=blocks).fit(*mail(6))
+
+
+def test_what_is_no_document_is_refused():
+    with pytest.raises(
+        TypeError, match="X must be Documents, as read_documents returns them. Got an object of class str"
+    ):
+        DocumentFeatures().fit(["text"], [0])
+    with pytest.raises(
+        ValueError, match="Got 1 without pages of 2 documents, the first at index 1. Use documents.readable"
+    ):
+        pages_of([document("a", page("text")), document("b")])
+    with pytest.raises(ValueError, match="There must be at least one document"):
+        pages_of([])
+
+
+def test_a_pipeline_learns_documents_and_survives_a_file(tmp_path):
+    documents, y = mail(60)
+    model = make_pipeline(DocumentFeatures(), ClassSetRBMCV.for_text(random_state=0)).fit(documents, y)
+    new, truth = mail(60, seed=1)
+    assert (model.predict(new) == truth).mean() > 0.9
+    save(model, tmp_path / "model.safetensors")
+    again = load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(again.predict_proba(new), model.predict_proba(new))
+    assert clone(again[0]).get_params()["blocks"] == BLOCKS
+
+
+@pytest.mark.parametrize("blocks", [("words",), ("grid", "types")])
+def test_features_of_some_blocks_survive_a_file(tmp_path, blocks):
+    documents, y = mail(30)
+    features = DocumentFeatures(blocks=blocks).fit(documents, y)
+    save(features, tmp_path / "features.safetensors")
+    again = load(tmp_path / "features.safetensors")
+    assert again.get_feature_names_out().tolist() == features.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(again.transform(documents).X.toarray(), features.transform(documents).X.toarray())
+
+
+def test_detectors_see_thumbnail_layout_text_and_words():
+    layout = np.linspace(0.0, 1.0, len(LAYOUT))
+    looks = looks_of([page("the Invoice 12", dark=0.5, layout=layout)], ("claim", "invoice"))
+    assert looks.shape == (1, 16 * 12 + 17 + 5 + 2)
+    np.testing.assert_allclose(looks[0, :192], 1.0 - page(dark=0.5).thumbnail[0, 0] / 255.0)
+    np.testing.assert_allclose(looks[0, 192:209], layout, atol=1e-6)
+    assert looks[0, -2:].tolist() == [0.0, 1.0]
+    assert looks[0, 210] == pytest.approx(2 / 12)
+
+
+def test_scores_of_page_types_lie_between_0_and_1_and_tell_a_blank_page():
+    scores = detectors().scores([page(), page("dear customer your invoice total amount due", dark=0.05)])
+    assert scores.shape == (2, len(PAGE_TYPES))
+    assert ((scores >= 0.0) & (scores <= 1.0)).all()
+    blank = list(PAGE_TYPES).index("blank page")
+    assert scores[0, blank] > scores[1, blank]

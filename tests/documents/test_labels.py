@@ -1,0 +1,63 @@
+"""The classes of documents: from folders, from a manifest, and what is wrong with either."""
+
+import pytest
+from PIL import Image
+
+from setrbm.documents.labels import labels_of, read_manifest
+
+
+def write(path, content=b"%PDF-1.4"):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def test_folders_are_classes(tmp_path):
+    for name in ("bill/a.pdf", "bill/b.pdf", "claim/deep/c.pdf"):
+        write(tmp_path / name)
+    found = labels_of(tmp_path)
+    assert found.by_folder
+    assert found.classes == {"bill/a.pdf": "bill", "bill/b.pdf": "bill", "claim/deep/c.pdf": "claim"}
+
+
+def test_pictures_directly_in_a_class_are_documents_and_folders_of_pictures_below_it_too(tmp_path):
+    (tmp_path / "bill" / "piece").mkdir(parents=True)
+    for name in ("bill/one.png", "bill/two.png", "bill/piece/p1.png", "bill/piece/p2.png"):
+        Image.new("L", (8, 8)).save(tmp_path / name)
+    assert set(labels_of(tmp_path).classes) == {"bill/one.png", "bill/two.png", "bill/piece"}
+
+
+def test_a_manifest_comes_before_folders(tmp_path):
+    write(tmp_path / "bill" / "a.pdf")
+    (tmp_path / "manifest.csv").write_text("document,label,other\nbill/a.pdf,claim,x\n")
+    found = labels_of(tmp_path)
+    assert (found.classes, found.by_folder) == ({"bill/a.pdf": "claim"}, False)
+    (tmp_path / "mine.csv").write_text("document,label\nbill/a.pdf,mine\n")
+    assert labels_of(tmp_path, tmp_path / "mine.csv").classes == {"bill/a.pdf": "mine"}
+
+
+def test_documents_without_a_class_are_refused(tmp_path):
+    write(tmp_path / "a.pdf")
+    with pytest.raises(ValueError, match="must be in one folder per class, or listed in manifest.csv. Got 1 document"):
+        labels_of(tmp_path)
+
+
+def test_an_empty_folder_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="There must be documents to learn from"):
+        labels_of(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("document,class\na,b\n", "must have the columns 'document' and 'label'. Got 'document', 'class'"),
+        ("Document,label\na,b\n", "The nearest is 'Document'"),
+        ("", "Got none"),
+        ("document,label\n", "must list at least one document"),
+        ("document,label\na,\n", "must have a document and a label. Line 2"),
+        ("document,label\na,b\na,c\n", "must be listed once. 'a' is listed twice"),
+    ],
+)
+def test_a_bad_manifest_is_refused(tmp_path, text, message):
+    (tmp_path / "manifest.csv").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_manifest(tmp_path / "manifest.csv")
