@@ -180,8 +180,8 @@ def main() -> None:
         mail = mail_of(options.folder, seed)
         words += word_errors(options.folder, seed, mail)
         lines += lines_of(mail, seed)
-    write_csv(RESULTS / "mail_pictures.csv", lines)
-    write_csv(RESULTS / "mail_pictures_words.csv", words)
+        write_csv(RESULTS / "mail_pictures.csv", lines)
+        write_csv(RESULTS / "mail_pictures_words.csv", words)
 
 
 if __name__ == "__main__":
