@@ -83,6 +83,10 @@ def trained(pages: list[Page], types: np.ndarray) -> Detectors:
     seen = Counter(word for one in pages for word in set(clean_words(one.words)) if len(word) > 2)
     words = tuple(sorted(word for word, n in seen.most_common(N_WORDS) if n >= MIN_PAGES))
     X = looks_of(pages, words)
+    # Pages of others have other words: half of what is learned from has none, so that this says nothing.
+    wordless = X.copy()
+    wordless[:, X.shape[1] - len(words) :] = 0.0
+    X, types = np.concatenate([X, wordless]), np.concatenate([types, types])
     center, scale = X.mean(axis=0), np.maximum(X.std(axis=0), 1e-3)
     fits = [
         LogisticRegression(C=PENALTY, class_weight="balanced", max_iter=2000).fit((X - center) / scale, types == k)

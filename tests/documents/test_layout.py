@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
+from setrbm.documents import layout
 from setrbm.documents.layout import binarized, layout_of, unevenness, zones_of
 from setrbm.documents.pages import LAYOUT
 
@@ -33,7 +34,7 @@ def test_boxes_are_counted_and_measured():
             pen.rectangle(one, outline=0, width=4)
 
     picture = sheet(draw)
-    boxes = sorted(map(tuple, 2 * zones_of(binarized(picture, DPI)).boxes))
+    boxes = sorted(map(tuple, zones_of(binarized(picture, DPI)).boxes * DPI / layout.DPI))
     assert len(boxes) == 3
     for (left, top, width, height), (x0, y0, x1, y1) in zip(boxes, sorted(corners), strict=True):
         np.testing.assert_allclose([left, top, left + width, top + height], [x0, y0, x1, y1], atol=12)

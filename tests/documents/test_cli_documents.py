@@ -1,0 +1,175 @@
+"""``setrbm documents``: generate, fit, classify, explain and evaluate, on mail with a text layer."""
+
+import csv
+import json
+from html.parser import HTMLParser
+
+import pytest
+from PIL import Image
+
+from setrbm.documents.answers import Answer
+from setrbm.documents.pictures import safe_name
+from setrbm.documents.report import Report
+from test_cli import run
+
+N_TRAIN, N_TEST = 120, 30
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    """Return a folder with generated mail to learn from and to test, a model, and the pages of both."""
+    from setrbm.documents.generate import generate_mail
+
+    folder = tmp_path_factory.mktemp("documents")
+    settings = {"collection": "DsUs", "formats": ("pdf",), "born_digital": 1.0, "pages_per_set": 2.0}
+    generate_mail(folder / "train", N_TRAIN, random_state=0, **settings)
+    generate_mail(folder / "test", N_TEST, random_state=1, **settings)
+    done = run("documents", "fit", folder / "train", "-o", folder / "out", "--precision", "0.7", "-q")
+    assert done.exit_code == 0, done.stderr
+    return folder
+
+
+def rows(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_generate_writes_mail_and_says_so(tmp_path):
+    arguments = ("documents", "generate", tmp_path / "mail", "--sets", 8, "--pages", 1.5, "--formats", "pdf,eml", "-q")
+    done = run(*arguments)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("Wrote 8 pieces of mail with 12 pages to ")
+    assert len(rows(tmp_path / "mail" / "manifest.csv")) == 8
+    before = {path: path.read_bytes() for path in (tmp_path / "mail").glob("piece-*")}
+    assert run(*arguments).exit_code == 0
+    assert {path: path.read_bytes() for path in (tmp_path / "mail").glob("piece-*")} == before
+
+
+def test_fit_writes_a_model_and_what_was_not_read(work):
+    assert (work / "out" / "model.safetensors").exists()
+    assert rows(work / "out" / "problems.csv") == []
+
+
+def test_classify_answers_for_every_document_and_lists_those_for_a_person(work):
+    (work / "test" / "broken.pdf").write_bytes(b"%PDF-1.4 nothing")
+    try:
+        done = run(
+            "documents", "classify", work / "out" / "model.safetensors", work / "test", "-o", work / "answers", "-q"
+        )
+    finally:
+        (work / "test" / "broken.pdf").unlink()
+    assert done.exit_code == 0, done.stderr
+    answers = rows(work / "answers" / "answers.csv")
+    assert len(answers) == N_TEST + 1
+    truth = {row["document"]: row["true_class"] for row in rows(work / "test" / "manifest.csv")}
+    right = [row["label"] == truth[row["document"]] for row in answers if row["accepted"] == "true"]
+    assert len(right) > 5
+    assert sum(right) >= 0.7 * len(right)
+    people = rows(work / "answers" / "for-a-person.csv")
+    assert [row["document"] for row in people] == [row["document"] for row in answers if row["accepted"] == "false"]
+    (broken,) = [row for row in people if row["document"] == "broken.pdf"]
+    assert broken["why_a_person"].startswith("nothing could be read: broken.pdf: ")
+    assert "For a person: " in done.stdout
+    assert [row["document"] for row in rows(work / "answers" / "problems.csv")] == ["broken.pdf"]
+    told = json.loads((work / "answers" / "answers.json").read_text())
+    assert [one["document"] for one in told] == [row["document"] for row in answers]
+
+
+def test_classify_prints_json_alone(work):
+    done = run(
+        "documents", "classify", work / "out" / "model.safetensors", work / "test", "-o", work / "json", "--json", "-q"
+    )
+    told = json.loads(done.stdout)
+    assert len(told["documents"]) == N_TEST
+    assert set(told["documents"][0]) >= {"document", "label", "probability", "accepted", "page", "words"}
+
+
+def test_explain_draws_the_page_that_decided_with_its_words_marked(work):
+    done = run(
+        "documents", "explain", work / "out" / "model.safetensors", work / "test", "-d", "piece-00003.pdf", "-o",
+        work / "why", "-q",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    (picture,) = (work / "why" / "pictures").glob("*.png")
+    assert str(picture) in done.stdout
+    colors = Image.open(picture).convert("RGB").getcolors(1 << 24)
+    assert any(blue < 100 < red for _, (red, _, blue) in colors), "no word is marked"
+
+
+def test_evaluate_scores_and_draws_a_curve(work):
+    done = run("documents", "evaluate", work / "out" / "model.safetensors", work / "test", "-o", work / "scores", "-q")
+    assert done.exit_code == 0, done.stderr
+    scores = json.loads((work / "scores" / "scores.json").read_text())
+    assert scores["predictions"] == N_TEST
+    assert scores["accuracy"] > 0.6
+    assert Image.open(work / "scores" / "precision.png").size[0] > 300
+    assert "accepted" in done.stdout
+
+
+def test_nothing_is_written_into_the_folder_that_is_read(work):
+    before = sorted(work.joinpath("test").rglob("*"))
+    run("documents", "classify", work / "out" / "model.safetensors", work / "test", "-o", work / "again", "-q")
+    assert sorted(work.joinpath("test").rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("fit", "{}/missing"), "must be a folder of documents. There is none."),
+        (("fit", "{}/empty"), "There must be documents to learn from."),
+        (("classify", "{}/missing.safetensors", "{}/test"), "missing.safetensors"),
+        (
+            ("explain", "{}/out/model.safetensors", "{}/test", "-d", "other.pdf"),
+            "unknown document, the first 'other.pdf'",
+        ),
+        (("generate", "{}/mail", "--formats", "docx"), "formats must be among"),
+        (("fit", "{}/test", "--language", "xyz"), "There must be data for the language 'xyz'"),
+    ],
+)
+def test_wrong_use_is_explained(work, tmp_path, arguments, message):
+    (work / "empty").mkdir(exist_ok=True)
+    given = [str(one).format(work) for one in arguments]
+    output = () if given[0] == "generate" else ("-o", tmp_path)
+    done = run("documents", *given, *output)
+    assert done.exit_code in (1, 2)
+    assert message in done.stderr.replace("\n", " ")
+
+
+def test_a_model_of_vectors_is_refused(work, tmp_path):
+    from setrbm import ClassSetRBM
+    from setrbm.datasets import load_musk1
+
+    ClassSetRBM(max_epochs=1, random_state=0).fit(*load_musk1()).save(tmp_path / "musk.safetensors")
+    done = run("documents", "classify", tmp_path / "musk.safetensors", work / "test", "-o", tmp_path)
+    assert done.exit_code == 2
+    assert "must be a model of documents" in done.stderr
+
+
+class _Tags(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags = []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+
+def test_the_page_of_a_report_escapes_what_senders_wrote(tmp_path):
+    name = "<script>alert(1)</script>.pdf"
+    answer = Answer(name, "<b>claim", 0.7, "not sure & <i>", 1, f"{name}, page 1", ["<u>"])
+    picture = tmp_path / "pages" / f"{safe_name(name)}.png"
+    report = Report("Mail <x>", {"a<": "b<"}, [answer], {name: picture}, {name: "<em>"})
+    report.write(tmp_path / "report.html")
+    parser = _Tags()
+    parser.feed((tmp_path / "report.html").read_text(encoding="utf-8"))
+    known = {"html", "head", "meta", "title", "style", "body", "h1", "h2", "table", "tr", "th", "td", "div", "figure",
+             "img", "figcaption", "b", "br", "mark"}  # fmt: skip
+    assert {tag for tag, _ in parser.tags} <= known
+    (source,) = [attributes["src"] for tag, attributes in parser.tags if tag == "img"]
+    assert source.startswith("pages/")
+
+
+def test_names_of_pictures_cannot_leave_their_folder():
+    assert "/" not in safe_name("../../etc/passwd")
+    assert safe_name("a b/\n<c>.pdf") == "a-b-c-.pdf"
+    assert len(safe_name("x" * 500)) <= 60
