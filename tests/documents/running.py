@@ -56,7 +56,7 @@ def put_stub_in_front(monkeypatch, folder: Path, mode: str) -> None:
     """Make OCR misbehave in processes that are started from now on."""
     folder.mkdir(exist_ok=True)
     (folder / "sitecustomize.py").write_text(STUB)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), *os.environ.get("PYTHONPATH", "").split()]))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]))
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.setenv("STUB_OCR", mode)
 

@@ -41,4 +41,5 @@ class Reading:
     @property
     def key(self) -> str:
         """What cached pages must agree in."""
-        return f"{VERSION}-{self.dpi:g}-{self.ocr}-{self.language}"
+        own = "" if self.language_folder is None else f"-{self.language_folder}"
+        return f"{VERSION}-{self.dpi:g}-{self.ocr}-{self.language}{own}"

@@ -112,11 +112,6 @@ class Workers:
         """Add a task, at the end of the queue or at its beginning."""
         (self._waiting.appendleft if first else self._waiting.append)(task)
 
-    @property
-    def n_waiting(self) -> int:
-        """How many tasks no process has begun."""
-        return len(self._waiting)
-
     def answers(self) -> Answered:
         """Yield answers as they come, each with its task and its place in it, until all tasks are done.
 
