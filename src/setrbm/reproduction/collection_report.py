@@ -81,8 +81,8 @@ points to the former defaults:
 - The first missed the aim. Inside training parts a fifth of mean pooling instead of a third costs less there.
 - The second met it, but four of its five repetitions had the splits of the first (repetition r has the seed plus r).
   With one initial scale, 1.0, large random weights hide what few sets or few features show: above, it is behind on few
-  sets, two vectors and digits. Two scales to choose from cost 0.3 points inside training parts of the ten data sets, which is
-  noise, and gain 4.2 on five made-up problems (`results/starts.csv`).
+  sets, two vectors and digits. Two scales to choose from cost 0.3 points inside training parts of the ten data sets,
+  which is noise, and gain 4.2 on five made-up problems (`results/starts.csv`).
 - Today's missed the aim by about 0.1 point, mostly by 2 points on Elephant; on the folds of
   [Table 1](reproduction.md) it is within it. It was not tuned further."""
 
