@@ -1,8 +1,9 @@
 """Which property of a problem does which system cope with?
 
 Every system learns the made-up problems of ``make_set_problem``, each of which isolates one property, and sets of
-handwritten digits; it is tested on 500 new sets of the same problem (of digits: from other images). Nothing is chosen
-here; the systems choose their settings inside the training sets.
+handwritten digits; it is tested on 500 new sets of the same problem (of digits: from other images). The systems choose
+their settings inside the training sets. These results were one reason for the second round of candidates
+(docs/decisions/0007-kinds-and-scaling.md); they are not independent of the default.
 
     python experiments/properties.py [--jobs N]
 

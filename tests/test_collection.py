@@ -9,7 +9,9 @@ from scipy import stats
 
 from made_rows import FOLDS, REPEATS, cell, row
 from setrbm.evaluation import results
+from setrbm.evaluation.plots import COLORS
 from setrbm.reproduction.collection import TRIES, Collection, CollectionRecords
+from setrbm.reproduction.collection_plots import MARKERS
 from setrbm.reproduction.collection_report import collection_text, write_collection_report
 from setrbm.reproduction.paper import DATASETS
 from setrbm.reproduction.systems import COMPARED, FORMER, OURS
@@ -124,6 +126,12 @@ def test_the_same_input_gives_the_same_page_and_pictures(tmp_path):
         found.append({path.name: path.read_bytes() for path in folder.rglob("*.*")})
     assert found[0] == found[1]
     assert set(found[0]) == {"collection.md", "collection_differences.png", "collection_properties.png"}
+
+
+def test_every_system_has_its_own_color_and_marker():
+    systems = {line["system"] for line in CollectionRecords.read(ROOT / "results").properties} or range(8)
+    looks = {(COLORS[i % len(COLORS)], MARKERS[i % len(MARKERS)]) for i in range(len(systems))}
+    assert len(looks) == len(systems) > len(COLORS)
 
 
 @pytest.mark.skipif(not (ROOT / "results").exists(), reason="the results are not part of this copy")

@@ -68,7 +68,8 @@ def fit(
     """Fit a model to a file of labeled sets.
 
     Learning rates and initial scales that are not given are chosen: they are tried side by side, judged on held-out
-    sets, and the best are refitted on all sets five times; the five fits are averaged.
+    sets, and the best are refitted on all sets ten times (five times for sparse sets, or with another pooling than
+    mixed); the fits are averaged.
 
     Page texts are turned into word vectors, and settings that are not given suit them: no scaling, and larger learning
     rates. The model file has the words as well.

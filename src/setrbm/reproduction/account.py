@@ -164,9 +164,10 @@ def repeated_runs(table: Table1, records: Records) -> list[str]:
         "### Rows that were run more than once",
         "",
         "On the splits of seed 0: the number of data sets a row was run on. On the splits of the table: the number of "
-        "runs. Repeated runs had the same settings. The table shows the last one before the runs in `results/again`, "
-        "which are only compared. Effects of single settings were measured on the first "
-        "repetition of the table's folds, after the settings of all rows had been fixed.",
+        "runs. Repeated runs had the same settings; the two earlier recipes of ClassSetRBMCV on these folds (above) "
+        "are not counted. The table shows the last one before the runs in `results/again`, which are only compared. "
+        "Effects of single settings were measured on the first repetition of the table's folds, after the settings of "
+        "all other rows had been fixed, but before the defaults of today were chosen (ClassSetRBMCV).",
         "",
         *markdown_table(["seed 0, data sets", "table, runs"], rows),
     ]

@@ -12,6 +12,9 @@ from setrbm.reproduction.collection import Collection
 from setrbm.reproduction.rendering import title
 from setrbm.reproduction.systems import OURS
 
+# One more than colors, so that systems with the same color have other markers.
+MARKERS = "osD^vPX*"
+
 
 def draw_differences(table: Collection, path: Path) -> None:
     """Draw for every other row how far our defaults are ahead on each data set, and on average."""
@@ -54,7 +57,7 @@ def draw_properties(accuracies: Mapping[tuple[str, str], Sequence[float]], path:
         for i, system in enumerate(systems):
             places = np.arange(len(problems)) + 0.1 * (i - (len(systems) - 1) / 2)
             found = [accuracies.get((problem, system), [np.nan]) for problem in problems]
-            color, marker = COLORS[i % len(COLORS)], "osD^vPX"[i % 7]
+            color, marker = COLORS[i % len(COLORS)], MARKERS[i % len(MARKERS)]
             axes.plot([np.mean(one) for one in found], places, marker, color=color, label=system, markersize=7)
             for place, one in zip(places, found, strict=True):
                 axes.plot(one, [place] * len(one), ".", color=color, markersize=3)
