@@ -25,6 +25,7 @@ import numpy as np
 from kinds import RESULTS, write_csv
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
@@ -39,6 +40,8 @@ from setrbm.estimators.pipelines import explain
 N_TRAIN, N_TEST = 400, 300
 SETTINGS: dict[str, Any] = {"collection": "DsUs", "pages_per_set": 3.0, "noise": (0.0, 1.0)}
 OURS = "ClassSetRBM"
+# The baselines choose among these.
+COSTS = (0.1, 1.0, 10.0, 100.0)
 MAIL_TEXT = "mail text"
 LEVELS = ((0.0, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 1.01))
 
@@ -90,7 +93,8 @@ def set_model(blocks: Sequence[str]) -> Callable[[Mail, int], list[dict[str, Any
 def whole_text(mail: Mail, seed: int) -> list[dict[str, Any]]:
     """Classify by a linear SVM on tf-idf of all words of a piece."""
     train, test = ([" ".join(pages) for pages in texts_of(part)] for part in (mail.train, mail.test))
-    model = make_pipeline(TfidfVectorizer(sublinear_tf=True, min_df=2), LinearSVC(random_state=seed))
+    svm = GridSearchCV(LinearSVC(random_state=seed), {"C": COSTS})
+    model = make_pipeline(TfidfVectorizer(sublinear_tf=True, min_df=2), svm)
     predicted = model.fit(train, mail.labels(mail.train)).predict(test)
     return [{"predicted": label} for label in predicted]
 
@@ -99,7 +103,8 @@ def page_alone(mail: Mail, seed: int) -> list[dict[str, Any]]:
     """Classify every page by itself, with the label of its piece; the surest page decides."""
     train, test = (texts_of(part) for part in (mail.train, mail.test))
     y = np.repeat(mail.labels(mail.train), [len(pages) for pages in train])
-    model = make_pipeline(TfidfVectorizer(sublinear_tf=True, min_df=2), LogisticRegression(C=10.0, max_iter=2000))
+    logit = GridSearchCV(LogisticRegression(max_iter=2000), {"C": COSTS})
+    model = make_pipeline(TfidfVectorizer(sublinear_tf=True, min_df=2), logit)
     model.fit([page for pages in train for page in pages], y)
     found = []
     for pages in test:
