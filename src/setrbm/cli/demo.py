@@ -24,7 +24,7 @@ def demo(
         int, typer.Option("--repeats", metavar="N", min=1, help="Cross-validations of Musk1, each with other folds.")
     ] = 1,
     documents: Annotated[
-        bool, typer.Option("--documents", help="Show scanned mail instead: generated, read, classified. Five minutes.")
+        bool, typer.Option("--documents", help="Show scanned mail instead: generated, read, classified. Six minutes.")
     ] = False,
     json: JsonOption = False,
 ) -> None:

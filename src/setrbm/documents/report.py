@@ -55,7 +55,7 @@ class Report:
 
     def write(self, path: Path) -> None:
         """Write the page; pictures are linked relative to it."""
-        parts = [self._facts(), self._classes(), self._curve(path), self._people(), self._cards(path)]
+        parts = [self._facts(), self._classes(), self._curve(path), self._cards(path), self._people()]
         page = (
             f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n<title>{escape(self.title)}</title>\n'
             f'<meta name="viewport" content="width=device-width">\n<style>{STYLE}</style></head>\n'
