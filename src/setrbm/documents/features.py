@@ -12,13 +12,14 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from setrbm._types import Floats, Integers
-from setrbm.bags import Bags, offsets_of
+from setrbm.bags import Bags
 from setrbm.datasets.mail_plan import PAGE_TYPES
 from setrbm.documents.page_text import page_text
 from setrbm.documents.page_types import detectors
 from setrbm.documents.pages import LAYOUT, THUMBNAIL, Document, Page
 from setrbm.estimators import PageWords
 from setrbm.estimators.file_parts import CanSave
+from setrbm.estimators.page_words import joined_pages
 
 # Rows and columns of the gray grid.
 GRID = (8, 6)
@@ -194,16 +195,7 @@ class DocumentFeatures(CanSave, TransformerMixin, BaseEstimator, auto_wrap_outpu
 
 def pages_of(documents: Iterable[Document]) -> tuple[list[Page], Integers]:
     """Return the pages of all documents and the offsets at which each begins; refuse documents without pages."""
-    sets = [_pages(document, k) for k, document in enumerate(documents)]
-    if not sets:
-        raise ValueError("There must be at least one document. Got none.")
-    sizes = np.array([len(pages) for pages in sets])
-    if (empty := np.flatnonzero(sizes == 0)).size:
-        raise ValueError(
-            f"Every document must have at least one page. Got {empty.size} without pages of {len(sizes)} documents, "
-            f"the first at index {empty[0]}. Use documents.readable."
-        )
-    return [page for pages in sets for page in pages], offsets_of(sizes)
+    return joined_pages([_pages(document, k) for k, document in enumerate(documents)], "Use documents.readable.")
 
 
 def _pages(document: Any, k: int) -> list[Page]:

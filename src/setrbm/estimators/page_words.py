@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from setrbm.estimators.word_weights import LENGTH, WEIGHTS, information, smooth_
 # scikit-learn's default: two or more letters, digits or underscores.
 WORD = re.compile(r"\b\w\w+\b")
 
+Page = TypeVar("Page")
 # What to write instead of a page that is not text.
 CURES: dict[type, str] = {
     bytes: " Decode it first: page.decode().",
@@ -252,14 +253,18 @@ def as_pages(documents: Any) -> tuple[list[str], Integers]:
     if isinstance(documents, str | bytes | dict | set | Bags) or not _is_list_like(documents):
         cure = " One document is [pages]." if isinstance(documents, str) else ""
         raise TypeError(f"X must be a list of documents, each a list of page texts. Got {_in_words(documents)}.{cure}")
-    sets = [_as_document(document, k) for k, document in enumerate(documents)]
+    return joined_pages([_as_document(document, k) for k, document in enumerate(documents)], "Drop them first.")
+
+
+def joined_pages(sets: list[list[Page]], cure: str) -> tuple[list[Page], Integers]:
+    """Return the pages of all documents and the offsets at which each begins; refuse documents without pages."""
     if not sets:
         raise ValueError("There must be at least one document. Got none.")
     sizes = np.array([len(pages) for pages in sets])
     if (empty := np.flatnonzero(sizes == 0)).size:
         raise ValueError(
             f"Every document must have at least one page. Got {empty.size} without pages of {len(sizes)} documents, "
-            f"the first at index {empty[0]}. Drop them first."
+            f"the first at index {empty[0]}. {cure}"
         )
     return [page for pages in sets for page in pages], offsets_of(sizes)
 
