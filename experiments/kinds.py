@@ -329,6 +329,8 @@ def of_starts(grid: Grid) -> Iterator[Candidate]:
     for among in (grid.among(*one) for one in product(rates, sizes)):
         for key in product(grid.kinds, grid.scales):
             yield Candidate(((1.0, key),), "each", among, grid)
+        for kind in grid.kinds:
+            yield Candidate(tuple((1.0, (kind, scale)) for scale in grid.scales), "best", among, grid)
         for first, rule, share in product((hard, unit), ("each", "first"), (0.2, 1 / 3, 0.5)):
             yield Candidate(((1.0 - share, first), (share, mean)), rule, among, grid)
         for share in (0.2, 1 / 3):

@@ -68,6 +68,7 @@ def test_the_page_that_shows_the_class_decides(model):
     assert [one.place for one in answers] == ["0.pdf, page 1", "1.pdf, page 2", "2.pdf, page 3"]
     assert all(one.label == "cancellation" for one in answers)
     assert all({"cancel", "contract", "termination"} & set(one.words) for one in answers)
+    assert all(set(one.words) <= set(topic.words) for one in answers), "features that are no words"
 
 
 def test_telling_words_and_pairs_are_found_on_the_page():

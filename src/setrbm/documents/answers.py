@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 
 from setrbm._text import listed
-from setrbm.documents.features import BLOCKS, DocumentFeatures
+from setrbm.documents.features import BLOCKS, NUMBERS, DocumentFeatures
 from setrbm.documents.page_text import clean_words
 from setrbm.documents.pages import Document, Page
 from setrbm.estimators import ClassSetRBMCV
@@ -20,6 +20,8 @@ from setrbm.selective import RejectOption
 
 # How many telling words are shown.
 N_WORDS = 8
+# The features that are no words.
+NO_WORDS = {name for block in NUMBERS.values() for name in block.names}
 
 
 def document_classifier(
@@ -64,7 +66,7 @@ class Answer:
     place : str
         That page, in words: file, attachment and page.
     words : list of str
-        What on it spoke most for the class.
+        The words on it that spoke most for the class.
     """
 
     document: str
@@ -133,7 +135,7 @@ def _why_a_person(document: Document, accepted: bool) -> str:
 
 
 def reason_of(document: Document, part: Explanation) -> tuple[int, list[str]]:
-    """Return the page of a document that mattered most for its class, from 0, and what on it spoke for the class.
+    """Return the page of a document that mattered most for its class, from 0, and its words that spoke for the class.
 
     Parameters
     ----------
@@ -144,7 +146,8 @@ def reason_of(document: Document, part: Explanation) -> tuple[int, list[str]]:
     has_words = np.array([bool(page.words) for page in document.pages])
     drop = np.where(has_words, part.drop, -np.inf) if has_words.any() else part.drop
     page = int(drop.argmax())
-    return page, [str(name) for name, _ in part.features_for(page, N_WORDS)]
+    told = (str(name) for name, _ in part.features_for(page, N_WORDS + len(NO_WORDS)))
+    return page, [name for name in told if name not in NO_WORDS][:N_WORDS]
 
 
 def boxes_of(page: Page, words: Sequence[str]) -> list[tuple[int, int, int, int]]:
@@ -154,7 +157,7 @@ def boxes_of(page: Page, words: Sequence[str]) -> list[tuple[int, int, int, int]
     ----------
     page : Page
     words : sequence of str
-        As the features name them; other features are ignored.
+        As the features name them.
     """
     wanted = {word for word in words if " " not in word}
     pairs = {tuple(word.split()) for word in words if word.count(" ") == 1}

@@ -125,7 +125,7 @@ def budgets(table: Table1, records: Records) -> list[str]:
         "the final ones included; in rows with hidden units the worse half of the candidates is dropped after an "
         "eighth of the epochs and again after a quarter. *Recipes* counts the training procedures that were compared "
         "inside training parts before the one of the row was taken (`results/recipe.csv`; for "
-        f"{OURS} also the 334 of `results/kinds.csv` and the 336 of `results/starts.csv`). For the max-out rows this "
+        f"{OURS} also the 334 of `results/kinds.csv` and the 360 of `results/starts.csv`). For the max-out rows this "
         "was done on Musk1, without a record. Gated attention uses our procedure.",
         "",
     ]
