@@ -43,7 +43,7 @@ print(documents)
 # %%
 # A page as it was read:
 
-page = documents[3].pages[0]
+page = next(page for document in documents for page in document.pages if page.words)
 print(page.method, len(page.words), "words:", page.text[:120], "...")
 
 # %%
@@ -63,6 +63,9 @@ right = np.mean([answer.label for answer in answers] == true[120:])
 print(f"{100 * right:.0f} % of {len(test)} new pieces of mail are classified right.")
 
 # %%
+# Handwriting was not read here, and 120 pieces are few to learn from. With OCR and 400
+# pieces, 93 % of 300 new ones are right (``experiments/mail_pictures.py``, one seed).
+#
 # Why?
 # ----
 #
