@@ -115,7 +115,8 @@ def add_memory(bench: Benchmark, folder: Path) -> None:
     """Watch memory over many pages."""
     digital = mail(folder / "digital", QUICK_SETS if bench.quick else N_SETS, 1.0, ("pdf",))
     for name, place, n, reading in (
-        ("text-layer-memory", digital, N_TEXT_PAGES, Reading()),
+        # Handwritten pages have no text layer, and are not read.
+        ("text-layer-memory", digital, N_TEXT_PAGES, Reading(ocr="never")),
         ("ocr-memory", folder / "scanned", N_SCANNED_PAGES, Reading()),
     ):
         n_pages = 30 if bench.quick else n
