@@ -627,7 +627,7 @@ def mail_with_archives():
 
 
 NAMES = {
-    "up": 'filename="../../../../tmp/evil.bin"', "root": 'filename="/etc/cron.d/evil"',
+    "up": 'filename="../../../../evil.bin"', "root": 'filename="/etc/cron.d/evil"',
     "drive": 'filename="C:\\\\Windows\\\\evil.bin"', "nul": 'filename="a\0.bin"',
     "encoded nul": "filename*=utf-8''a%00%0Ab.bin",
     "markup": 'filename="<script>alert(1)</script>.bin"', "long": f'filename="{"n" * 5000}.bin"',

@@ -25,7 +25,7 @@ Image.MAX_IMAGE_PIXELS = None
 
 
 class ImageSource:
-    """The frames of a picture file, each a page.
+    """The pages of a picture file: each frame is one.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ DPI = 150.0
 LINE, THICK, BOX = 0.6, 0.06, 0.12
 # Letters are between these heights; gaps between the letters of a zone are at most this wide.
 LETTER, GAP = (0.03, 0.45), 0.16
-# Ink is darker than the mean of so many pixels around it, by so many gray values.
+# Ink is at least 25 gray values darker than the mean of the 61 x 61 pixels around it.
 AROUND, DARKER = 61, 25
 # By how much the resolution is reduced for lines and boxes.
 HALF = 2

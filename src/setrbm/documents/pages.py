@@ -24,7 +24,7 @@ LAYOUT = (*(f"{zone} {name}" for zone in ZONES for name in ("number", "area", "h
 
 
 class DocumentError(ValueError):
-    """A file, or a page of it, cannot be read; the message says why, without the name of the file."""
+    """Raised if a file or a page cannot be read. The message gives the reason, not the name of the file."""
 
 
 @dataclass(frozen=True)
