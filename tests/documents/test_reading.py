@@ -15,8 +15,10 @@ from hostile_files import (
     encoded,
     image_pdf,
     mail,
+    pdf,
     picture,
     scan,
+    stream,
     text_pdf,
     typed,
 )
@@ -31,6 +33,17 @@ from setrbm.documents.page_cache import PageCache
 from setrbm.documents.pdf_source import PdfSource
 
 NO_OCR = Reading(ocr="never")
+CRASH_ON_OPENING = """
+import pypdfium2
+Whole = pypdfium2.PdfDocument
+
+def opened(data, *arguments, **options):
+    if b"killer" in data:
+        os.abort()
+    return Whole(data, *arguments, **options)
+
+pypdfium2.PdfDocument = opened
+"""
 LETTER = [*LINES, "The monthly statement should be sent to my new address.", "Thank you very much for your help."]
 
 
@@ -125,6 +138,34 @@ def test_kinds_are_told_apart_by_content(head):
     assert kind_of(head) is HEADS[head]
 
 
+def test_an_attached_mail_in_base64_is_read_as_a_mail(tmp_path):
+    inner = mail(attached(text_pdf(["inner attachment"])), text=b"inner text").replace(b"=sep", b"=inner")
+    (tmp_path / "a.eml").write_bytes(mail(attached(inner, 'filename="old.eml"', "message/rfc822"), text=b"outer"))
+    (document,) = read_documents(tmp_path, n_jobs=1, reading=NO_OCR)
+    assert [page.text for page in document.pages] == ["My account outer", "My account inner text", "inner attachment"]
+
+
+def test_an_attachment_that_crashes_when_it_is_opened_costs_only_itself(tmp_path, monkeypatch):
+    stub = tmp_path / "stub"
+    put_stub_in_front(monkeypatch, stub, "none")
+    with (stub / "sitecustomize.py").open("a") as file:
+        file.write(CRASH_ON_OPENING)
+    folder = tmp_path / "mail"
+    folder.mkdir()
+    bad = text_pdf(["killer"])
+    parts = [attached(text_pdf(["first"])), attached(bad, 'filename="bad.pdf"'), attached(text_pdf(["last"]))]
+    (folder / "a.eml").write_bytes(mail(*parts, attached(b"PK\x03\x04" + bytes(99), 'filename="a.zip"')))
+    (folder / "b.pdf").write_bytes(bad)
+    (folder / "c.eml").write_bytes(
+        mail(attached(bad, 'filename="bad.pdf"'), text=b"").replace(b"Subject: My account\r\n", b"")
+    )
+    documents = read_documents(folder, n_jobs=2, reading=NO_OCR)
+    assert documents.texts == [["My account Please find my letter attached.", "first", "last"], [], []]
+    where = [problem.where for problem in documents.problems]
+    assert where == ["a.eml, a.zip", "a.eml, bad.pdf", "b.pdf", "c.eml, bad.pdf"]
+    assert ["crashed" in one.reason for one in documents.problems] == [False, True, True, True]
+
+
 # Text layers and OCR
 
 
@@ -188,6 +229,34 @@ def test_pages_with_the_same_content_are_not_read_again(read, tmp_path, monkeypa
     assert found[1].pages[0].to_json() == documents["turned90.png"].pages[0].to_json()
     # Other settings are other pages, and without the cache nothing can be read.
     assert "crashed" in str(read_documents(copies, ["other name.bin"], cache=cache, reading=Reading(dpi=150)).problems)
+
+
+def test_filled_fields_of_a_form_are_drawn_and_read():
+    look = stream(
+        b"BT /F 12 Tf 2 4 Td (Margaret) Tj ET",
+        b"/Type /XObject /Subtype /Form /BBox [0 0 200 20] /Resources << /Font << /F 5 0 R >> >>",
+    )
+    field = (
+        b"<< /Type /Annot /Subtype /Widget /FT /Tx /T (n) /V (Margaret) /Rect [150 245 350 265] /F 4 "
+        b"/AP << /N 7 0 R >> >>"
+    )
+    data = pdf(
+        b"<< /Type /Catalog /Pages 2 0 R /AcroForm << /Fields [6 0 R] >> >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 400 300] /Contents 4 0 R /Resources << /Font << /F 5 0 R >> >> "
+        b"/Annots [6 0 R] >>",
+        stream(b"BT /F 12 Tf 20 250 Td (Name:) Tj ET"),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        field,
+        look,
+    )
+    source = PdfSource(data, Limits())
+    picture, _ = source.picture(1, 72.0)
+    lettering = source.lettering(1, picture.shape)
+    assert lettering.words == ("Name:", "Margaret")
+    left, top, right, bottom = lettering.boxes[1]
+    assert 150 <= left < right <= 350 and 35 <= top < bottom <= 55
+    assert (picture[top:bottom, left:right] < 128).any()
 
 
 @pytest.mark.parametrize("rotation", [0, 90, 180, 270])

@@ -10,6 +10,9 @@ import numpy.typing as npt
 
 from setrbm.documents.sources import Gray
 
+# Left, top, width and height in pixels, one row per zone or letter.
+Rows = npt.NDArray[np.int32]
+
 # All sizes are in inches; pages are analyzed at this many dots per inch.
 DPI = 150.0
 # Shortest line, thickest line, and smallest side of a box.
@@ -29,18 +32,31 @@ MANY = (10.0, 10.0, 20.0, 10.0)
 
 
 @dataclass(frozen=True)
-class Zones:
-    """The zones of a page by kind: rows of left, top, width and height in pixels."""
+class TextLine:
+    """A printed or handwritten line: its zone, and its letters."""
 
-    boxes: npt.NDArray[np.int32]
-    lines: npt.NDArray[np.int32]
-    printed: npt.NDArray[np.int32]
-    handwritten: npt.NDArray[np.int32]
+    zone: Rows
+    letters: Rows
+
+
+@dataclass(frozen=True)
+class Zones:
+    """The zones of a page by kind.
+
+    ``n_letters`` counts all that looks like a letter, also outside of lines of text.
+    """
+
+    boxes: Rows
+    lines: Rows
+    printed: list[TextLine]
+    handwritten: list[TextLine]
+    n_letters: int
 
     @property
-    def kinds(self) -> tuple[npt.NDArray[np.int32], ...]:
+    def kinds(self) -> tuple[Rows, ...]:
         """The zones of each kind, in the order of ``pages.ZONES``."""
-        return self.boxes, self.lines, self.printed, self.handwritten
+        texts = ([line.zone for line in lines] for lines in (self.printed, self.handwritten))
+        return self.boxes, self.lines, *(np.array(rows, np.int32).reshape(-1, 4) for rows in texts)
 
 
 def layout_of(picture: Gray, dpi: float) -> npt.NDArray[np.float32]:
@@ -51,7 +67,11 @@ def layout_of(picture: Gray, dpi: float) -> npt.NDArray[np.float32]:
     ink.
     """
     ink = binarized(picture, dpi)
-    zones = zones_of(ink)
+    return statistics_of(ink, zones_of(ink))
+
+
+def statistics_of(ink: Gray, zones: Zones) -> npt.NDArray[np.float32]:
+    """Return the layout statistics of a page from its ink and zones, as ``layout_of`` describes them."""
     height, width = ink.shape
     found: list[float] = []
     for rows, many in zip(zones.kinds, MANY, strict=True):
@@ -60,7 +80,7 @@ def layout_of(picture: Gray, dpi: float) -> npt.NDArray[np.float32]:
     return np.clip(values, 0.0, 1.0)
 
 
-def _statistics(rows: npt.NDArray[np.int32], height: int, width: int, many: float) -> list[float]:
+def _statistics(rows: Rows, height: int, width: int, many: float) -> list[float]:
     if not len(rows):
         return [0.0] * 4
     areas = rows[:, 2].astype(float) * rows[:, 3]
@@ -82,10 +102,13 @@ def zones_of(ink: Gray) -> Zones:
     """Return the zones of a page."""
     lines = _lines(ink)
     text = cv2.subtract(ink, cv2.dilate(lines, np.ones((3, 3), np.uint8)))
-    printed, handwritten = _text_zones(np.asarray(text, np.uint8))
+    texts, n_letters = _texts(np.asarray(text, np.uint8))
+    kinds: dict[bool, list[TextLine]] = {False: [], True: []}
+    for line in texts:
+        kinds[unevenness(line.letters) > UNEVEN].append(line)
     # Lines are long: half the resolution is enough to count them, and takes a quarter of the time.
     half = np.array(cv2.dilate(lines, np.ones((HALF, HALF), np.uint8))[::HALF, ::HALF], dtype=np.uint8, order="C")
-    return Zones(HALF * _boxes(half), HALF * _components(half)[1][:, :4], printed, handwritten)
+    return Zones(HALF * _boxes(half), HALF * _components(half)[1][:, :4], kinds[False], kinds[True], n_letters)
 
 
 def _lines(ink: Gray) -> Gray:
@@ -95,7 +118,7 @@ def _lines(ink: Gray) -> Gray:
     return np.asarray(cv2.bitwise_or(_thin(across, axis=0), _thin(down, axis=1)), np.uint8)
 
 
-def _boxes(lines: Gray) -> npt.NDArray[np.int32]:
+def _boxes(lines: Gray) -> Rows:
     """Return the boxes that lines enclose."""
     # Small gaps at corners are closed before looking for what is enclosed.
     closed = cv2.morphologyEx(lines, cv2.MORPH_CLOSE, np.ones((3, 3), np.uint8))
@@ -123,14 +146,14 @@ def _opened(ink: Gray, kernel: tuple[int, int]) -> Gray:
     return np.asarray(cv2.morphologyEx(ink, cv2.MORPH_OPEN, np.ones(kernel, np.uint8)), np.uint8)
 
 
-def _components(ink: Gray, connectivity: int = 8) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+def _components(ink: Gray, connectivity: int = 8) -> tuple[npt.NDArray[np.int32], Rows]:
     """Return the label of every pixel, and left, top, width, height and area of every component."""
     _, labels, stats, _ = cv2.connectedComponentsWithStats(ink, connectivity=connectivity)
     return np.asarray(labels, np.int32), np.asarray(stats[1:], np.int32)
 
 
-def _text_zones(text: Gray) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return the printed and the handwritten lines of text."""
+def _texts(text: Gray) -> tuple[list[TextLine], int]:
+    """Return the lines of text, and the number of all letters."""
     letters = _components(text)[1][:, :4]
     low, high = LETTER[0] * DPI, LETTER[1] * DPI
     letters = letters[(letters[:, 3] >= low) & (letters[:, 3] <= high) & (letters[:, 2] <= 20 * high)]
@@ -140,16 +163,18 @@ def _text_zones(text: Gray) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32
     middle = (letters[:, 1] + letters[:, 3] // 2, letters[:, 0] + letters[:, 2] // 2)
     # The middle of a letter may be a hole: its first ink pixel has the same label as its box.
     of_letter = np.maximum(labels[middle], labels[letters[:, 1], letters[:, 0]])
-    kinds: dict[bool, list[npt.NDArray[np.int32]]] = {False: [], True: []}
-    for zone in np.unique(of_letter[of_letter > 0]):
-        own = letters[of_letter == zone]
-        if len(own) >= FEWEST_LETTERS:
-            kinds[unevenness(own) > UNEVEN].append(zones[zone - 1, :4])
-    printed, handwritten = (np.array(kinds[one], np.int32).reshape(-1, 4) for one in (False, True))
-    return printed, handwritten
+    groups = [own for own in _groups(of_letter) if len(own) >= FEWEST_LETTERS]
+    return [TextLine(zones[of_letter[own[0]] - 1, :4], letters[own]) for own in groups], len(letters)
 
 
-def unevenness(letters: npt.NDArray[np.int32]) -> float:
+def _groups(labels: npt.NDArray[np.int32]) -> list[npt.NDArray[np.int64]]:
+    """Return the positions of each label above 0."""
+    order = np.argsort(labels, kind="stable")
+    order = order[np.searchsorted(labels[order], 1) :]
+    return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+
+
+def unevenness(letters: Rows) -> float:
     """Return how much the feet and the heights of the letters of a line vary, in units of their median height.
 
     Print stands on a straight line, if not always a level one, and has few heights; handwriting varies.
@@ -157,13 +182,13 @@ def unevenness(letters: npt.NDArray[np.int32]) -> float:
     heights = letters[:, 3].astype(float)
     median = max(float(np.median(heights)), 1.0)
     middle, feet = letters[:, 0] + letters[:, 2] / 2.0, letters[:, 1] + heights
-    off = feet - _slope(middle, feet, median) * middle
+    off = feet - slope_of(middle, feet, median) * middle
     # Letters with descenders are off the line in print too; they are fewer than a quarter.
     feet_off = float(np.percentile(np.abs(off - np.median(off)), 75))
     return (feet_off + 0.5 * float(heights.std())) / median
 
 
-def _slope(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], apart: float) -> float:
+def slope_of(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], apart: float) -> float:
     """Return the median slope between points that are half a line away from each other."""
     dx, dy = np.roll(x, len(x) // 2) - x, np.roll(y, len(y) // 2) - y
     far = np.abs(dx) > apart

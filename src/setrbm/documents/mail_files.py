@@ -112,11 +112,11 @@ def _unpack_mail(message: Message[Any, Any], part: tuple[int, ...], name: str, f
 def _unpack_attachment(
     attachment: Message[Any, Any], part: tuple[int, ...], name: str, found: Unpacked, limits: Limits
 ) -> None:
-    if attachment.get_content_type() == "message/rfc822":
+    if attachment.get_content_type() == "message/rfc822" and not _is_encoded_mail(attachment):
         for inner in _messages(attachment):
             _unpack_mail(inner, part, name, found, limits)
         return
-    data = _bytes_of(attachment)
+    data = _bytes_of(attachment) or _decoded_mail(attachment)
     kind = kind_of(data[:HEAD])
     if kind is not Kind.MAIL:
         _add(Leaf(part, name, kind, data), found, limits)
@@ -125,6 +125,21 @@ def _unpack_attachment(
         _unpack_mail(_parsed(data), part, name, found, limits)
     except DocumentError as error:
         found.problems.append((name, str(error)))
+
+
+def _is_encoded_mail(attachment: Message[Any, Any]) -> bool:
+    """Return whether an attached mail is in base64: the standard forbids it, and some senders do it."""
+    inner = _messages(attachment)
+    encoding = str(attachment.get("Content-Transfer-Encoding", "")).strip().lower()
+    return encoding == "base64" and bool(inner) and not inner[0].keys()
+
+
+def _decoded_mail(attachment: Message[Any, Any]) -> bytes:
+    """Return the content of an attached mail in base64; the parser takes it for the body of a mail without fields."""
+    for inner in _messages(attachment)[:1]:
+        inner["Content-Transfer-Encoding"] = "base64"
+        return _bytes_of(inner)
+    return b""
 
 
 def _joined(name: str, more: str) -> str:

@@ -14,11 +14,13 @@ import tesserocr
 from PIL import Image
 
 from setrbm.documents.languages import language_folder
+from setrbm.documents.orientation import UNKNOWN, Guess, upright
 from setrbm.documents.pages import DocumentError
 from setrbm.documents.sources import NO_WORDS, Gray, Lettering
 
-# A page read with at least this mean confidence, weighted by length, is upright.
-UPRIGHT = 0.7
+# A page read with at least this mean confidence, weighted by length, is upright; the second is enough if its lines look
+# upright too. Pages that are upside down are read with 0.25 to 0.4.
+UPRIGHT, UPRIGHT_BY_LINES = 0.7, 0.5
 # What the detector of orientation must report to be believed.
 SURE = 1.5
 # Letters of a word that is wider than high when it is upright.
@@ -42,13 +44,17 @@ def _orienter() -> Any:
     return tesserocr.PyTessBaseAPI(path=data_path(), lang="osd", psm=tesserocr.PSM.OSD_ONLY)
 
 
-def read(picture: Gray, dpi: float, language: str = "eng", folder: str | None = None) -> tuple[Lettering, int]:
+def read(
+    picture: Gray, dpi: float, guess: Guess = UNKNOWN, language: str = "eng", folder: str | None = None
+) -> tuple[Lettering, int]:
     """Read a page, turned if it is not upright.
 
     Parameters
     ----------
     picture : ndarray of uint8
     dpi : float
+    guess : Guess
+        Which way up it is. If what is read makes no sense, other ways are tried.
     language, folder : as for ``language_folder``
 
     Returns
@@ -61,15 +67,24 @@ def read(picture: Gray, dpi: float, language: str = "eng", folder: str | None = 
     if min(picture.shape) < SMALLEST or (picture < INK).mean() < BLANK:
         return NO_WORDS, 0
     place = language_folder(language, folder)
-    found = _recognized(picture, dpi, language, place)
-    if mean_confidence(found) >= UPRIGHT and not _is_sideways(found):
-        return found, 0
-    rotation = _rotation(picture, dpi)
-    if rotation:
-        turned = _recognized(upright(picture, rotation), dpi, language, place)
-        if _is_sideways(found) or _n_read(turned) > _n_read(found):
-            return turned, rotation
-    return found, 0
+    first = guess.rotation
+    readings = {first: _recognized(upright(picture, first), dpi, language, place)}
+    if not _makes_sense(readings[first], guess):
+        detected = (first + _rotation(upright(picture, first), dpi)) % 360
+        for rotation in {detected, 0} - {first}:
+            readings[rotation] = _recognized(upright(picture, rotation), dpi, language, place)
+    best = max(readings, key=lambda rotation: _quality(readings[rotation]))
+    return readings[best], best
+
+
+def _makes_sense(lettering: Lettering, guess: Guess) -> bool:
+    enough = UPRIGHT_BY_LINES if guess.is_sure else UPRIGHT
+    return mean_confidence(lettering) >= enough and not _is_sideways(lettering)
+
+
+def _quality(lettering: Lettering) -> tuple[bool, float]:
+    """Return what is higher for the better of two readings: upright words, then about how many were read right."""
+    return not _is_sideways(lettering), mean_confidence(lettering) * len(lettering.words)
 
 
 def mean_confidence(lettering: Lettering) -> float:
@@ -78,21 +93,11 @@ def mean_confidence(lettering: Lettering) -> float:
     return float(np.average(lettering.confidences, weights=lengths)) if len(lengths) else 0.0
 
 
-def _n_read(lettering: Lettering) -> float:
-    """Return about how many words were read right."""
-    return mean_confidence(lettering) * len(lettering.words)
-
-
 def _is_sideways(lettering: Lettering) -> bool:
     """Return whether most long words are higher than wide: some sideways pages are read without being turned."""
     long = [len(word) >= LONG for word in lettering.words]
     boxes = lettering.boxes[np.array(long, dtype=bool)]
     return bool(len(boxes)) and bool(((boxes[:, 3] - boxes[:, 1]) > (boxes[:, 2] - boxes[:, 0])).mean() > 0.5)
-
-
-def upright(picture: Gray, rotation: int) -> Gray:
-    """Return a picture turned clockwise by 0, 90, 180 or 270 degrees."""
-    return np.ascontiguousarray(np.rot90(picture, -rotation // 90))
 
 
 def _rotation(picture: Gray, dpi: float) -> int:

@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from setrbm.documents.kinds import Kind
-from setrbm.documents.layout import layout_of
+from setrbm.documents.layout import binarized, statistics_of, zones_of
+from setrbm.documents.orientation import likely_rotation, upright
 from setrbm.documents.pages import THUMBNAIL, Page
 from setrbm.documents.reading_settings import Reading
 from setrbm.documents.sources import NO_WORDS, Gray, Source
@@ -16,21 +17,25 @@ from setrbm.documents.sources import NO_WORDS, Gray, Source
 def read_page(source: Source, number: int, kind: Kind, reading: Reading) -> Page:
     """Read one page; raise DocumentError if it cannot be read."""
     picture, dpi = source.picture(number, reading.dpi)
-    height, width = picture.shape
+    ink = binarized(picture, dpi)
+    zones = zones_of(ink)
     method, rotation = "mail text" if kind is Kind.MAIL else "text layer", 0
-    lettering = source.lettering(number, (height, width))
+    lettering = source.lettering(number, picture.shape)
     if lettering is None:
         lettering, method = NO_WORDS, "none"
         if reading.ocr == "auto":
             from setrbm.documents import ocr
 
-            method = "OCR"
-            lettering, rotation = ocr.read(picture, dpi, reading.language, reading.language_folder)
-            picture = ocr.upright(picture, rotation)
+            method, guess = "OCR", likely_rotation(ink, zones)
+            lettering, rotation = ocr.read(picture, dpi, guess, reading.language, reading.language_folder)
+    if rotation:
+        picture = upright(picture, rotation)
+        ink = binarized(picture, dpi)
+        zones = zones_of(ink)
     height, width = picture.shape
     return Page(
         words=lettering.words, boxes=lettering.boxes, confidences=lettering.confidences, method=method, width=width,
-        height=height, dpi=dpi, rotation=rotation, thumbnail=thumbnail_of(picture), layout=layout_of(picture, dpi),
+        height=height, dpi=dpi, rotation=rotation, thumbnail=thumbnail_of(picture), layout=statistics_of(ink, zones),
     )  # fmt: skip
 
 

@@ -73,10 +73,17 @@ class PdfSource:
     def _page(self, number: int) -> Iterator[Any]:
         """Provide a page, which is closed at once: memory must not grow with the number of pages."""
         try:
+            self._make_fields_content(number)
             with closing(self._pdf[number - 1]) as page:
                 yield page
         except pypdfium2.PdfiumError:
             raise DocumentError("the page is damaged") from None
+
+    def _make_fields_content(self, number: int) -> None:
+        """Make filled form fields and notes part of the page: else they are neither drawn nor read."""
+        with closing(self._pdf[number - 1]) as page:
+            if pdfium.FPDFPage_GetAnnotCount(page):
+                pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY)
 
     def _size(self, page: Any) -> tuple[float, float]:
         width, height = page.get_size()

@@ -111,10 +111,21 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Opening:
-    """What a task of opening a file is about."""
+    """What a task of opening a file, or a part of it, is about."""
 
     job: _Job
     file: str
+    part: tuple[int, ...] | None = None
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class _Listing:
+    """What a task of listing the parts of a file is about: opening it as a whole failed, for this reason."""
+
+    job: _Job
+    file: str
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -275,26 +286,58 @@ class _Run:
     def _begin(self, job: _Job) -> None:
         self.progress.n_documents_opened += not job.found.files
         for file in job.found.files:
-            self.workers.add(Task({"what": "open", "path": str(self.root / file)}, _Opening(job, file)))
+            self._open(_Opening(job, file))
+
+    def _open(self, opening: _Opening) -> None:
+        part = {} if opening.part is None else {"part": opening.part}
+        self.workers.add(Task({"what": "open", "path": str(self.root / opening.file), **part}, opening))
 
     def _take(self, task: Task, place: int, answer: dict[str, Any]) -> None:
         if isinstance(task.tag, _Wanted):
             self._take_page(task.tag, task.tag.numbers[place], answer)
+        elif isinstance(task.tag, _Listing):
+            self._take_listed(task.tag, answer)
         else:
-            self._take_opened(task.tag.job, task.tag.file, answer)
+            self._take_opened(task.tag, answer)
 
-    def _take_opened(self, job: _Job, file: str, answer: dict[str, Any]) -> None:
-        """Take what a file consists of; after the last one of a document, ask for its pages."""
-        job.n_unopened -= 1
-        self.progress.n_documents_opened += not job.n_unopened
-        failed = [("", answer["failed"])] if "failed" in answer else []
-        for name, reason in [*failed, *answer.get("problems", [])]:
+    def _take_opened(self, opening: _Opening, answer: dict[str, Any]) -> None:
+        """Take what a file, or a part of it, consists of."""
+        job, file = opening.job, opening.file
+        if "died" in answer and opening.part is None:
+            # One attachment may be to blame: the others are read without it.
+            request = {"what": "list", "path": str(self.root / file)}
+            self.workers.add(Task(request, _Listing(job, file, answer["failed"])))
+            return
+        if "failed" in answer:
+            job.report(answer["failed"], file, opening.name)
+        for name, reason in answer.get("problems", []):
             job.report(reason, file, name)
-        job.leaves[file] = [
+        found = [
             _Leaf(file, tuple(one["part"]), one["name"], one["digest"], int(one["pages"]))
             for one in answer.get("leaves", [])
         ]
+        job.leaves[file] = sorted([*job.leaves.get(file, []), *found], key=lambda leaf: leaf.part)
+        self._count_opened(job)
+
+    def _take_listed(self, listing: _Listing, answer: dict[str, Any]) -> None:
+        """Open the parts of a mail one by one; a file with a single part cannot be read."""
+        job, file = listing.job, listing.file
+        parts = answer.get("parts", [])
+        for name, reason in answer.get("problems", []):
+            job.report(reason, file, name)
+        if len(parts) > 1:
+            job.n_unopened += len(parts)
+            for part, name in parts:
+                self._open(_Opening(job, file, tuple(part), name))
+        else:
+            job.report(listing.reason, file, *(name for _, name in parts))
+        self._count_opened(job)
+
+    def _count_opened(self, job: _Job) -> None:
+        """Count what was opened; after the last file or part of a document, ask for its pages."""
+        job.n_unopened -= 1
         if not job.n_unopened:
+            self.progress.n_documents_opened += 1
             self._ask_for_pages(job)
 
     def _ask_for_pages(self, job: _Job) -> None:

@@ -16,7 +16,7 @@ import stat
 import sys
 import threading
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -37,8 +37,11 @@ Answer = dict[str, Any]
 
 def answers(request: dict[str, Any], limits: Limits, reading: Reading) -> Iterator[Answer]:
     """Yield the answers to a request; what goes wrong is an answer too."""
+    if request["what"] == "list":
+        yield _tried(partial(listed, request["path"], limits))
+        return
     if request["what"] == "open":
-        yield _tried(partial(opened, request["path"], limits))
+        yield _tried(partial(opened, request["path"], limits, request.get("part")))
         return
     asked = _tried(partial(_asked, request, limits))
     do = _page if request["what"] == "pages" else _picture
@@ -62,17 +65,25 @@ def _tried(do: Callable[[], Answer]) -> Answer:
         return {"failed": f"it cannot be read ({type(error).__name__})"}
 
 
-def opened(path: str, limits: Limits) -> Answer:
-    """Return what a file consists of: its leaves with their numbers of pages, and what is not read."""
+def opened(path: str, limits: Limits, part: Sequence[int] | None = None) -> Answer:
+    """Return what a file, or a part of it, consists of: leaves with their numbers of pages, and what is not read."""
     found = unpack(content_of(path, limits), limits)
-    problems, leaves = list(found.problems), []
+    problems, leaves = list(found.problems) if part is None else [], []
     for leaf in found.leaves:
+        if part is not None and leaf.part != tuple(part):
+            continue
         answer = _tried(partial(_described, leaf, limits))
         if "failed" in answer:
             problems.append((leaf.name, answer["failed"]))
         else:
             leaves.append(answer)
     return {"leaves": leaves, "problems": problems}
+
+
+def listed(path: str, limits: Limits) -> Answer:
+    """Return the leaves of a file without opening them, and what is not read."""
+    found = unpack(content_of(path, limits), limits)
+    return {"parts": [(leaf.part, leaf.name) for leaf in found.leaves], "problems": found.problems}
 
 
 def _described(leaf: Leaf, limits: Limits) -> Answer:

@@ -45,7 +45,8 @@ class Task:
     Attributes
     ----------
     request : dict
-        What to do: ``what`` is "open" (a file), or "pages" with the ``numbers`` of the pages.
+        What to do: ``what`` is "open" (a file, or a ``part`` of a mail), "list" (the parts of a file, unopened), or
+        "pages" with the ``numbers`` of the pages.
     tag : object
         Comes back with every answer.
     needs_new_process : bool
@@ -227,7 +228,7 @@ class Workers:
             )
         if place + 1 < task.n_answers:
             self.add(task.rest(place + 1), first=True)
-        yield task, place, {"failed": reason}
+        yield task, place, {"failed": reason, "died": True}
 
     def _how_it_ended(self, process: subprocess.Popen[bytes]) -> str:
         with suppress(subprocess.TimeoutExpired):
