@@ -55,7 +55,7 @@ BARS = {
     "page-without-ocr": Bar(
         "documents", "page at 200 dpi without OCR: draw, layout, page types, one core", 0.15, unit=SECONDS
     ),
-    "ocr": Bar("documents", "reading scanned pages at 200 dpi ÷ tesserocr alone, all cores busy", 1.1),
+    "ocr": Bar("documents", "OCR of scanned pages at 200 dpi ÷ tesserocr alone, all cores busy", 1.1),
     "text-layer-memory": Bar("documents", "growth of memory over 5,000 pages with a text layer", 64, unit=MIB),
     "ocr-memory": Bar("documents", "growth of memory over 500 pages by OCR", 64, unit=MIB),
     "kernel-memory": Bar("kernels", "kernel of 3,000 mail-like sets, growth of memory beyond the input", 256, unit=MIB),

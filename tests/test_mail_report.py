@@ -25,8 +25,8 @@ def lines_of(page, start):
 def test_the_page_opens_with_the_table_and_warns_that_the_mail_is_generated():
     page = page_of(*everything())
     assert page.startswith("# The paper's Table 2\n\nHow well are documents with pages classified?")
-    assert page.split("\n\n")[2].startswith("| | DsUs | paper | DsDe | paper | threads | packages |")
-    assert page.index("**DsUs and DsDe are generated here.**") < page.index("## ")
+    assert page.split("\n\n")[2].startswith("| | DsUs | paper | DsDe | paper | threads | packages | page images |")
+    assert page.index("**DsUs, DsDe and the page images are generated here.**") < page.index("## ")
     rows, curves = everything()
     table = Table2(rows, curves)
     first = lines_of(page, "| SVM-max |")[0]
@@ -52,7 +52,7 @@ def test_the_page_compares_our_preset_with_what_is_used_today():
 def test_areas_and_times_are_shown():
     rows, curves = everything()
     page = page_of(rows, [dataclasses.replace(one, area=0.4321, predict_seconds=3.0) for one in curves])
-    assert f"| {USUAL} | 43.2 | 43.2 | 43.2 | 43.2 |" in page
+    assert f"| {USUAL} | 43.2 | 43.2 | 43.2 | 43.2 | 43.2 |" in page
     assert "0.2 s, 3.0 s" in lines_of(page, f"| {USUAL} |")[2]
 
 

@@ -1,12 +1,16 @@
 """The systems of Table 2: all rows are there, take both kinds of data, and see no test label."""
 
+import dataclasses
 import json
 
 import numpy as np
 import pytest
 
+from made_pages import mail as made_mail
 from setrbm import Bags, ClassSetRBMCV
 from setrbm.datasets import PageTexts, make_mail_like
+from setrbm.documents import Documents
+from setrbm.documents.features import texts_of
 from setrbm.estimators import PageWords
 from setrbm.evaluation.splits import Split
 from setrbm.evaluation.trials import Trial, fit_and_judge, settings_digest
@@ -52,8 +56,16 @@ def test_rows_are_what_their_names_say():
     assert (steps(OURS)[0].pairs, steps(FIRST)[0].pairs) == ("auto", True)
 
 
+@pytest.fixture(scope="module")
+def pictures():
+    """Pages as they were read from pictures."""
+    documents, y = made_mail(N)
+    found = Documents(documents)
+    return Mail(found, PageTexts(texts_of(found), y, found.ids)), y.astype(object)
+
+
 @pytest.mark.parametrize("name", MAIL_ROWS)
-@pytest.mark.parametrize("kind", ["mail", "letters"])
+@pytest.mark.parametrize("kind", ["mail", "letters", "pictures"])
 def test_every_row_takes_generated_and_real_mail_and_test_labels_change_nothing(name, kind, request):
     data, y = request.getfixturevalue(kind)
     split = Split(0, 0, np.arange(0, 90), np.arange(90, N))
@@ -89,6 +101,29 @@ def test_binary_words_are_those_of_the_paper_and_leave_vectors_alone(mail):
     assert BinaryWords().fit(made.words).transform(made.words) is made.words
     expected = PageWords(max_words=10_000, weights="binary", pairs=False).fit_transform(made.texts)
     assert (BinaryWords().fit_transform(made.texts).X != expected.X).nnz == 0
+
+
+def test_of_page_pictures_the_rows_of_the_paper_get_words_and_the_other_features(pictures):
+    (data, _), documents = pictures, pictures[0].words
+    sets = BinaryWords().fit_transform(documents)
+    n_words = BinaryWords().fit_transform(data.texts).n_features
+    assert sets.n_features == n_words + 48 + 17 + 18
+    assert set(sets.X[:, :n_words].data) == {1.0}
+    # The vocabulary is that of the training part.
+    few = BinaryWords().fit(documents[:30])
+    assert few.transform(documents).n_features == BinaryWords().fit_transform(documents[:30]).n_features
+
+
+def test_the_digest_covers_every_page_that_was_read(pictures):
+    documents, y = pictures[0].words, pictures[1]
+    model = MAIL_ROWS["ClassSetRBM XOR"].make(0, False, "cpu", 1)
+    first = documents[0]
+    darker = [dataclasses.replace(first.pages[0], thumbnail=first.pages[0].thumbnail // 2), *first.pages[1:]]
+    changed = Documents([dataclasses.replace(first, pages=darker), *list(documents)[1:]])
+    assert settings_digest(model, documents, y, 5, 1, 0) == settings_digest(
+        model, Documents(list(documents)), y, 5, 1, 0
+    )
+    assert settings_digest(model, documents, y, 5, 1, 0) != settings_digest(model, changed, y, 5, 1, 0)
 
 
 def test_whole_texts_join_the_pages_of_a_document():

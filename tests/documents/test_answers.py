@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from made_pages import document, mail, page
 
+from made_pages import document, mail, page
 from setrbm.documents import classify, document_classifier
 from setrbm.documents.answers import boxes_of
 

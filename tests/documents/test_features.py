@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from made_pages import document, mail, page
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
+from made_pages import document, mail, page
 from setrbm import ClassSetRBMCV, load, save
 from setrbm.datasets.mail_plan import PAGE_TYPES
 from setrbm.documents import DocumentFeatures, PageGrid, PageLayout, PageTypes

@@ -133,7 +133,9 @@ def read(
 
     output.mkdir(parents=True, exist_ok=True)
     with Bar("Reading", 1.0, quiet) as bar:
-        return read_documents(folder, only, by_class=by_class, on_progress=_Watch(bar), **options.keywords(output))
+        return read_documents(
+            folder, only, by_class=by_class, on_progress=ReadingWatch(bar), **options.keywords(output)
+        )
 
 
 def read_labeled(
@@ -147,7 +149,7 @@ def read_labeled(
     return read(folder, list(labels.classes), output, options, quiet, labels.by_folder), labels.classes
 
 
-class _Watch:
+class ReadingWatch:
     """Shows how far reading has come: pages per second, and the time left."""
 
     def __init__(self, bar: Bar) -> None:

@@ -148,6 +148,8 @@ def _run_and_show(experiment: Experiment, wanted: Wanted, output: Path, report: 
         typer.echo(f"Left out: {message}.", err=True)
     if plan.engine == "gpu" and any(system.side_by_side for system in plan.systems):
         _check_device()
+    if experiment is Experiment.TABLE2:
+        _make_pictures(plan, quiet)
     kind, path = Kind(plan.quick, plan.repeats, plan.folds), output / experiment.results
     summary = _run(experiment, plan, kind, path, quiet)
     _show_failures(summary.failures)
@@ -164,6 +166,23 @@ def _run_and_show(experiment: Experiment, wanted: Wanted, output: Path, report: 
         show_results(experiment, output, kind, None if idle else report)
     if summary.failures:
         raise typer.Exit(FAILED)
+
+
+def _make_pictures(plan: Plan, quiet: bool) -> None:
+    """Generate and read the mail from page images, if the plan needs it and it is not there yet."""
+    from setrbm.cli._documents import ReadingWatch
+    from setrbm.reproduction.mail_data import PICTURES
+    from setrbm.reproduction.mail_pictures import make_pictures, n_sets_of, pictures_path
+
+    if PICTURES not in plan.datasets or pictures_path(plan.quick).exists():
+        return
+    n = n_sets_of(plan.quick)
+    with Bar("Mail", total=1.0, quiet=quiet) as bar:
+
+        def generated(done: int) -> None:
+            bar.show(done / n, f"generated {done:,} of {n:,}")
+
+        make_pictures(plan.seed, plan.quick, generated, ReadingWatch(bar))
 
 
 def _check_device() -> None:

@@ -252,13 +252,18 @@ def find_benchmark(name: str) -> Benchmark:
     raise ValueError(f"A benchmark must be one of {', '.join(BENCHMARKS)}. Got {name!r}{hint}.")
 
 
+def cache_folder() -> Path:
+    """Return ``setrbm`` in the user's cache; it need not exist."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    # The XDG base directory specification says to ignore relative paths.
+    return (cache if cache.is_absolute() else Path.home() / ".cache") / "setrbm"
+
+
 def data_folder(data_home: str | os.PathLike[str] | None = None) -> Path:
     """Return the given folder, else SETRBM_DATA, else ``setrbm`` in the user's cache; it need not exist."""
     given = data_home if data_home is not None else os.environ.get("SETRBM_DATA") or None
     if given is None:
-        cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
-        # The XDG base directory specification says to ignore relative paths.
-        return (cache if cache.is_absolute() else Path.home() / ".cache") / "setrbm"
+        return cache_folder()
     folder = Path(given).expanduser()
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"The data folder must be a folder. Got the file {str(folder)!r}.")

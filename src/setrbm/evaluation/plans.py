@@ -9,7 +9,7 @@ from typing import Any
 
 from setrbm.evaluation.splits import Split, repeated_folds
 
-# Sets are Bags, PageTexts, or whatever the systems' ``view`` takes.
+# Sets are Bags, PageTexts, Documents, or whatever the systems' ``view`` takes.
 Loader = Callable[[str], tuple[Any, Any]]
 Splitter = Callable[[str, Any], list[Split]]
 # Makes an estimator from a seed, whether the run is quick, the engine and the number of threads.

@@ -16,7 +16,6 @@ import joblib
 import numpy as np
 
 from setrbm.bags import Bags
-from setrbm.datasets import PageTexts
 from setrbm.evaluation import results
 from setrbm.evaluation.fold_files import Finished, FoldFiles
 from setrbm.evaluation.plans import Plan, System
@@ -92,7 +91,7 @@ class _Task:
             # A GPU hides most of the cost of a step, so the number of steps remains.
             return math.sqrt(self.system.cost) * len(self.trial.bags)
         sets = self.trial.bags
-        return self.system.cost * (sets.n_pages if isinstance(sets, PageTexts) else sets.n_vectors)
+        return self.system.cost * (sets.n_vectors if isinstance(sets, Bags) else sets.n_pages)
 
 
 def run(plan: Plan, path: Path, report: Report | None = None, record: Record | None = None) -> RunSummary:
@@ -154,7 +153,7 @@ def _check_others(plan: Plan, known: dict[Any, Fold], path: Path) -> None:
 
 def _task(plan: Plan, system: System, dataset: str, data: tuple[Any, Any], known: dict[Any, Fold], path: Path) -> _Task:
     bags, y = system.view(data[0]), data[1]
-    if not isinstance(bags, PageTexts):
+    if isinstance(bags, Bags):
         # Every engine and every system gets the same numbers.
         bags = Bags(bags.X.astype(np.float32, copy=False), bags.offsets)
     digest = settings_digest(system.make(0, plan.quick, "cpu", 1), bags, y, plan.folds, plan.repeats, plan.seed)

@@ -19,12 +19,15 @@ import numpy as np
 
 from setrbm.bags import Bags
 from setrbm.datasets import PageTexts
+from setrbm.documents.pages import Documents
 from setrbm.engines.protocol import DeviceMemoryWarning
 from setrbm.estimators.many_fits import fit_side_by_side
 from setrbm.evaluation.curves import Curve, measure
 from setrbm.evaluation.results import Fold
 from setrbm.evaluation.splits import Split
 
+# What a system may get.
+Sets = Bags | PageTexts | Documents
 # Parameters that change how a result is computed, but not the result.
 HOW = ("engine", "memory_mib", "n_jobs", "random_state", "verbose")
 # Constructor parameters that were added after results had been recorded, by class, with the default that changes no
@@ -36,7 +39,7 @@ ADDED_PARAMETERS: dict[str, dict[str, Any]] = {
 }
 
 
-def settings_digest(estimator: Any, bags: Bags | PageTexts, y: Any, folds: int, repeats: int, seed: int) -> str:
+def settings_digest(estimator: Any, bags: Sets, y: Any, folds: int, repeats: int, seed: int) -> str:
     """Return a digest of everything except the code that decides the results of an experiment."""
     params = {"": estimator} | estimator.get_params(deep=True)
     values = {
@@ -63,11 +66,12 @@ def _described(name: str, value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else repr(value)
 
 
-def _arrays(bags: Bags | PageTexts) -> list[Any]:
+def _arrays(bags: Sets) -> list[Any]:
     """Return all contents of sets as arrays; the first has the sizes of the sets."""
-    if isinstance(bags, PageTexts):
-        text = json.dumps(bags.documents).encode()
-        return [np.array([len(pages) for pages in bags]), np.frombuffer(text, dtype=np.uint8)]
+    if not isinstance(bags, Bags):
+        pages = bags.documents if isinstance(bags, PageTexts) else [[p.to_json() for p in one.pages] for one in bags]
+        text = json.dumps(pages).encode()
+        return [np.array([len(one) for one in pages]), np.frombuffer(text, dtype=np.uint8)]
     return [bags.offsets, *((bags.X.data, bags.X.indices, bags.X.indptr) if bags.is_sparse else (bags.X,))]
 
 
@@ -87,7 +91,7 @@ class Trial:
 
     system: str
     dataset: str
-    bags: Bags | PageTexts
+    bags: Sets
     y: Any
     seed: int
     settings: str

@@ -1,4 +1,4 @@
-"""The data sets of Table 2: two generated collections with the shape of the paper's mail, and two real ones.
+"""The data sets of Table 2: generated collections with the shape of the paper's mail, real ones, and page images.
 
 The real collections are read from the data folder and verified by a digest; the paper's own mail is not public.
 """
@@ -19,6 +19,10 @@ import numpy as np
 from setrbm.bags import Bags, Labels
 from setrbm.datasets import PageTexts, make_mail_like
 from setrbm.datasets.benchmarks import data_folder
+from setrbm.documents.features import texts_of
+from setrbm.documents.pages import Documents
+from setrbm.documents.reading import check_installed
+from setrbm.reproduction.mail_pictures import load_pictures
 from setrbm.reproduction.paper import MAIL_DATASETS
 
 # The seed of the generated mail and of all splits.
@@ -70,10 +74,15 @@ COLLECTIONS = {
         ),
     )
 }  # fmt: skip
-ALL = (*MAIL_DATASETS, *COLLECTIONS)
+PICTURES = "pictures"
+ALL = (*MAIL_DATASETS, *COLLECTIONS, PICTURES)
 # Names of the data sets, short as heads of columns, and in full.
-HEADS = {name: name for name in MAIL_DATASETS} | {"threads": "threads", "debian": "packages"}
-TITLES = {name: f"{name} (generated)" for name in MAIL_DATASETS} | {one.name: one.title for one in COLLECTIONS.values()}
+HEADS = {name: name for name in MAIL_DATASETS} | {"threads": "threads", "debian": "packages", PICTURES: "page images"}
+TITLES = {
+    **{name: f"{name} (generated)" for name in MAIL_DATASETS},
+    **{one.name: one.title for one in COLLECTIONS.values()},
+    PICTURES: "Page images (generated)",
+}
 
 
 @dataclass(frozen=True)
@@ -82,13 +91,13 @@ class Mail:
 
     Attributes
     ----------
-    words : Bags or PageTexts
-        For the paper's rows: the pages as vectors, where these are given, else their texts.
+    words : Bags, PageTexts or Documents
+        For the paper's rows: the pages as vectors, where these are given, else as texts or as they were read.
     texts : PageTexts
         For rows that take texts. Of generated mail these are the words of each page, separated by spaces.
     """
 
-    words: Bags | PageTexts
+    words: Bags | PageTexts | Documents
     texts: PageTexts
 
 
@@ -101,7 +110,12 @@ def find_dataset(name: str) -> str:
 
 
 def check_collections(names: Sequence[str], data_home: str | os.PathLike[str] | None = None) -> None:
-    """Raise ValueError if one of these data sets is not in the data folder."""
+    """Raise ValueError if one of these data sets is not in the data folder, or cannot be made."""
+    if PICTURES in names:
+        try:
+            check_installed()
+        except ImportError as error:
+            raise ValueError(f"The data set {PICTURES!r} is generated and read. {error}") from None
     absent = [COLLECTIONS[name] for name in names if name in COLLECTIONS and COLLECTIONS[name].path(data_home) is None]
     if absent:
         here = [name for name in names if name not in {one.name for one in absent}]
@@ -118,10 +132,11 @@ def load_mail(name: str, quick: bool = False, data_home: str | os.PathLike[str] 
 
     Parameters
     ----------
-    name : {"DsUs", "DsDe", "threads", "debian"}
-        The sets of "threads" are in the order of their dates, the others in the order of their file.
+    name : {"DsUs", "DsDe", "threads", "debian", "pictures"}
+        The sets of "threads" are in the order of their dates, the others in the order of their file. "pictures" must
+        have been read: see ``mail_pictures.make_pictures``.
     quick : bool
-        Whether to return only ``N_QUICK`` sets.
+        Whether to return only ``N_QUICK`` sets, and fewer of "pictures".
     data_home : path, optional
         The data folder, as for ``setrbm.datasets.load_benchmark``.
     """
@@ -130,6 +145,9 @@ def load_mail(name: str, quick: bool = False, data_home: str | os.PathLike[str] 
         # Evenly spaced sets, so that every class has some early and some late.
         texts = texts[np.arange(N_QUICK) * len(texts) // N_QUICK] if quick and len(texts) > N_QUICK else texts
         return Mail(texts, texts), np.asarray(texts.y)
+    if name == PICTURES:
+        documents, y = load_pictures(quick)
+        return Mail(documents, PageTexts(texts_of(documents), y, documents.ids)), y
     bags, y = make_mail_like(N_QUICK if quick else None, name, random_state=SEED)
     return Mail(bags, words_as_texts(bags, y)), y
 

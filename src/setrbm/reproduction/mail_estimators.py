@@ -7,16 +7,22 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.model_selection import train_test_split
 
 from setrbm._types import Integers
 from setrbm.bags import Bags
+from setrbm.documents import DocumentFeatures
+from setrbm.documents.pages import Documents
 from setrbm.estimators import PageWords, SetSVCCV
 
 
 class BinaryWords(PageWords):
-    """The binary words of page texts, as in the paper; generated mail, which has them already, is left as it is."""
+    """The features of the rows of the paper, whatever a data set has.
+
+    Generated mail, which has them already, is left as it is. Of page texts they are binary words; of pages that were
+    read from pictures, binary words, gray grid, layout and page types.
+    """
 
     def __init__(
         self, *, weights: Any = "binary", max_words: Any = 10_000, min_sets: Any = 2, pairs: Any = False
@@ -25,10 +31,15 @@ class BinaryWords(PageWords):
 
     def fit_transform(self, X: Any, y: Any = None) -> Bags:
         """Make the vocabulary and return the sets of the documents."""
+        if isinstance(X, Documents):
+            self.features_ = DocumentFeatures(words=clone(self))
+            return self.features_.fit_transform(X, y)
         return X if isinstance(X, Bags) else super().fit_transform(X, y)
 
     def transform(self, X: Any) -> Bags:
         """Return one set per document, with one vector per page."""
+        if isinstance(X, Documents):
+            return self.features_.transform(X)
         return X if isinstance(X, Bags) else super().transform(X)
 
 

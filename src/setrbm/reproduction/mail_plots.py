@@ -26,16 +26,14 @@ def draw_curves(table: Table2, path: Path) -> None:
         The PNG to write.
     """
     with style():
-        figure = new_figure(8.5)
-        panels = figure.subplots(2, 2)
-        for axes, dataset in zip(panels.flat, table.datasets, strict=True):
+        figure = new_figure(12.0)
+        *panels, last = figure.subplots(3, 2).flat
+        for axes, dataset in zip(panels, table.datasets, strict=True):
             _draw_data_set(axes, table, dataset)
-        for axes in panels[1]:
             axes.set_xlabel("recall: part of all sets that is accepted and right")
-        for axes in panels[:, 0]:
             axes.set_ylabel("precision: part of the accepted sets that is right")
-        handles = [_handle(table, system) for system in table.systems]
-        figure.legend(handles=handles, loc="outside lower center", ncols=4)
+        last.axis("off")
+        last.legend(handles=[_handle(table, system) for system in table.systems], loc="center")
         save(figure, path)
 
 

@@ -7,6 +7,7 @@ from statistics import median
 
 from setrbm.reproduction.account import duration, run_line
 from setrbm.reproduction.mail_data import HEADS, TITLES
+from setrbm.reproduction.mail_pictures import N_SETS, SETTINGS
 from setrbm.reproduction.mail_plots import draw_curves
 from setrbm.reproduction.mail_systems import FIRST, HIDDEN, N_SAMPLE, OURS, USUAL
 from setrbm.reproduction.mail_tables import MailRecords, Table2, extrapolate, kernel_bytes
@@ -14,11 +15,12 @@ from setrbm.reproduction.paper import MAIL_DATASETS, MAIL_SOURCE
 from setrbm.reproduction.rendering import escape_markdown, interval, markdown_table, marks_of, number, p_value
 from setrbm.reproduction.report import IMAGES, write_page
 
+PICTURE_SETTINGS = ", ".join(f"{name}={value!r}" for name, value in SETTINGS.items())
 PAGE, CURVES = "table2.md", "table2_curves.png"
 
-WARNING = """**DsUs and DsDe are generated here.** The paper's mail belongs to a company and is not public. Our two
-collections have its numbers of sets, pages and classes, and features of the same kinds, but they are not the paper's
-data, so our figures neither confirm nor refute the paper's, which are shown for orientation only."""
+WARNING = """**DsUs, DsDe and the page images are generated here.** The paper's mail belongs to a company and is not
+public. DsUs and DsDe have its numbers of sets, pages and classes, and features of the same kinds, but they are not the
+paper's data, so our figures neither confirm nor refute the paper's, which are shown for orientation only."""
 
 DATA = f"""## The data sets and splits
 
@@ -27,6 +29,9 @@ DATA = f"""## The data sets and splits
   first 50, 55, 60, 65 or 70% of the threads are trained on, and the next 30% are tested.
 - Debian packages: a set is a source package, a page is the description of one of its binary packages, the class is the
   section. Five times, 30% of all packages, drawn from one fixed half, are tested, and all others are trained on.
+- Page images: `generate_mail(folder, {N_SETS}, {PICTURE_SETTINGS}, random_state=2011)` writes PDF, TIFF and JPEG files
+  and mails with scanned pages, and some with a text layer; `read_documents` reads them at 200 dpi. It is as large as
+  two cores can read in a quarter of an hour. Five stratified folds.
 
 In both real collections one half of the sets is never tested; settings may be developed there. The splits were fixed
 before the table was run. But the last 30% of the threads, the test part of their fifth split, had been used before, to
@@ -37,10 +42,10 @@ the corrected t-test allows for this with the ratio of test to training sets.
 
 All choices are made inside the training part.
 
-- The rows of the paper get the pages of generated mail as they are, and of the real collections the 10,000 binary words
-  that occur in the most training sets. Those with hidden units choose one of three learning rates and the number of
-  epochs, {HIDDEN["max_epochs"]} at most, on a held-out fifth, and are refitted. ClassRBM-poolIn gets the maximum of
-  each feature.
+- The rows of the paper get the pages of generated mail as they are, of the real collections the 10,000 binary words
+  that occur in the most training sets, and of page images such words, the gray grid, the layout and the page types.
+  Those with hidden units choose one of three learning rates and the number of epochs, {HIDDEN["max_epochs"]} at most,
+  on a held-out fifth, and are refitted. ClassRBM-poolIn gets the maximum of each feature.
 - The support vector machines learn from at most {N_SAMPLE:,} training sets, a random sample with the classes in
   proportion, and are tested on the whole test part. They choose among the candidates of Table 1 by five-fold
   cross-validation.
@@ -52,7 +57,7 @@ All choices are made inside the training part.
 - {FIRST} is the first form of this preset, and was run first: on the threads its interval against {USUAL} was
   [-1.0, +1.7]. Pairs of words were then made optional, chosen inside the training part, on the evidence of the
   documents that are never tested (`docs/decisions/0006-text.md`), and the row above was run, once.
-- Rows that take texts see only the words of generated mail, not its 83 other features."""
+- Rows that take texts see only the words of generated mail and of page images, not the 83 other features."""
 
 
 def write_mail_report(table: Table2, records: MailRecords, folder: Path) -> Path:
@@ -94,15 +99,16 @@ def _head(table: Table2) -> list[str]:
         "# The paper's Table 2",
         "",
         "How well are documents with pages classified? Compared are the paper's systems, what is used for text today, "
-        f"and our preset for text ({OURS}), on two generated collections of mail and two real collections of texts.",
+        f"and our preset for text ({OURS}), on two generated collections of mail, two real collections of texts, and "
+        "generated mail that is scanned and read by OCR (page images).",
         "",
         *([f"**{table.shortcut}**", ""] if table.shortcut else []),
         *markdown_table(heads, rows),
         "",
         "DsUs and DsDe are generated mail, threads are discussions of the 20 Newsgroups collection, packages are those "
-        f"of Debian. Accuracy in percent, mean of {table.n_folds} splits ± their standard deviation. Star: best. Bold: "
-        "not significantly worse than the best of the data set at the 5% level (corrected resampled t-test). An "
-        "incomplete cell shows its number of splits.",
+        f"of Debian, page images are {N_SETS:,} generated pieces of mail. Accuracy in percent, mean of {table.n_folds} "
+        "splits ± their standard deviation. Star: best. Bold: not significantly worse than the best of the data set at "
+        "the 5% level (corrected resampled t-test). An incomplete cell shows its number of splits.",
         "",
         WARNING,
         "",
