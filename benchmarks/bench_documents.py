@@ -31,7 +31,7 @@ from setrbm.documents.page_types import detectors
 from setrbm.documents.pdf_source import PdfSource
 
 DPI = 200.0
-N_SETS, QUICK_SETS = 30, 6
+N_SETS, QUICK_SETS = 30, 12
 # Pages for memory: with a text layer, and scanned.
 N_TEXT_PAGES, N_SCANNED_PAGES = 5_000, 500
 ROUNDS, OCR_ROUNDS = 5, 3

@@ -107,3 +107,30 @@ def test_a_threshold_is_judged_by_the_rest_of_the_pool(monkeypatch):
     assert kept == pytest.approx(right[accepted].mean())
     assert coverage == pytest.approx(len(accepted) / 3400)
     assert 0.0 < coverage < 1.0
+
+
+# --- mail from page pictures ---
+
+
+@pytest.fixture
+def pictures_page(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+    return importlib.import_module("mail_pictures_page")
+
+
+def test_the_page_of_scanned_mail_shows_the_results_on_record(pictures_page):
+    rows, words = pictures_page.read("mail_pictures.csv"), pictures_page.read("mail_pictures_words.csv")
+    assert pictures_page.PAGE.read_text(encoding="utf-8") == pictures_page.text_of(rows, words)
+    # Every system classified every test mail of every seed.
+    assert len(rows) == 3 * 300 * len(pictures_page.SYSTEMS)
+
+
+def test_the_lead_over_a_baseline_is_counted_mail_by_mail(pictures_page):
+    def row(system, document, right):
+        return {"system": system, "document": document, "right": str(right), "kind": "2", "handwritten": "False"}
+
+    ours = [row(pictures_page.OURS, k, 1) for k in range(10)]
+    theirs = [row(pictures_page.SVM, k, int(k < 6)) for k in range(10)]
+    lead = pictures_page.difference([*ours, *theirs], pictures_page.SVM, pictures_page.GROUPS["printed evidence"])
+    assert lead.startswith("+40.0 [")
+    assert pictures_page.share([1, 1, 0, 1]).startswith("75.0 [")
