@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from setrbm.cli._cluster import ClusterOptions, score_on_cluster
 from setrbm.cli._data import Source, refuse_swapped
 from setrbm.cli._errors import Refused
 from setrbm.cli._models import load_model, note_unknown, unknown_documents
@@ -19,6 +20,8 @@ from setrbm.cli._options import (
     LabelOption,
     ModelArgument,
     PagesOption,
+    QuietOption,
+    with_options,
 )
 from setrbm.cli._output import check_output, count, show_json
 
@@ -28,9 +31,11 @@ if TYPE_CHECKING:
     from setrbm.datasets.predicted import Predicted
 
 
+@with_options("cluster", ClusterOptions)
 def predict(
     model: ModelArgument,
     data: DataArgument,
+    cluster: ClusterOptions,
     bag: BagOption = "bag",
     label: LabelOption = "label",
     ignore: IgnoreNewOption = None,
@@ -43,16 +48,28 @@ def predict(
         bool, typer.Option("--check-range", help="Count on stderr what lies outside the range seen in training.")
     ] = False,
     force: ForceOption = False,
+    quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
     """Predict the class of each set of a file, one row per set.
 
     The label column may be missing and is ignored. Features are found by name if the model knows their names; other
     columns are ignored then. Of page texts, the documents without any known word are counted on stderr.
+
+    With --cluster, DATA may be a folder of such files and of shards (.npz), and -o names a folder, which gets a Parquet
+    file for each. Files that are there already are kept, so the same command resumes.
     """
+    from setrbm.datasets.for_models import Columns
     from setrbm.datasets.predicted import as_csv, predicted
 
     refuse_swapped(model, data, "predict {model} {data}")
+    with cluster.client() as client:
+        if client is not None:
+            if check_range or force:
+                raise Refused("With --cluster, neither --check-range nor --force can be used.")
+            columns = Columns(bag, label, tuple(ignore or ()), pages)
+            score_on_cluster(client, model, data, output, columns, proba, quiet, json)
+            return
     source = Source.of(data, bag, label, ignore, pages)
     if output is not None:
         check_output(output, force, model, data)
