@@ -137,4 +137,4 @@ def _show(found: list[Receipt], output: Path) -> None:
     if len(failed) > MOST_FAILURES_SHOWN:
         typer.echo(f"... and {len(failed) - MOST_FAILURES_SHOWN:,} more.", err=True)
     if failed:
-        typer.echo(f"{count(len(failed), 'file')} failed. Run the same command to try them again.", err=True)
+        typer.echo(f"{count(len(failed), 'file')} failed. Run the same command to try again.", err=True)

@@ -41,6 +41,18 @@ class Lost:
     reason: str
 
 
+@dataclass(frozen=True)
+class _Killed:
+    """What comes back from a task whose workers died, through its own fault or that of another task there."""
+
+    n_workers: int
+
+    @property
+    def lost(self) -> Lost:
+        times = count(self.n_workers, "worker")
+        return Lost(f"{times} ended while working on it, and on nothing else, perhaps out of memory")
+
+
 @cache
 def fingerprint() -> str:
     """Return the version of setrbm and a digest of its source, which differs if anything in it does."""
@@ -162,19 +174,37 @@ class Cluster:
         position : int
         result : what the function returned, or Lost
         """
+        arguments = list(jobs)
+        self._wait_for_workers()
+        suspects = []
+        for k, result in self._together(function, dict(enumerate(arguments))):
+            if isinstance(result, _Killed):
+                suspects.append(k)
+            else:
+                yield k, result
+        # A worker that dies takes the tasks with it that wait there: each is tried again alone.
+        for k in suspects:
+            for _, result in self._together(function, {k: arguments[k]}):
+                yield k, result.lost if isinstance(result, _Killed) else result
+
+    def _together(self, function: Callable[..., Any], jobs: dict[int, tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+        """Submit all jobs, and yield their results as they come."""
         from distributed import as_completed
 
-        self._wait_for_workers()
         name, run = f"setrbm-{function.__name__}", uuid.uuid4().hex
         waiting = {
             self.client.submit(_checked, fingerprint(), function, *job, key=f"{name}-{run}-{k}", pure=False): k
-            for k, job in enumerate(jobs)
+            for k, job in jobs.items()
         }
         try:
-            completed = as_completed(list(waiting))
+            completed = as_completed(list(waiting), loop=self.client.loop)
             while waiting:
                 for future in self._next(completed):
-                    yield waiting.pop(future), _result(future)
+                    if future.done():
+                        yield waiting.pop(future), _result(future)
+                    else:
+                        # The worker died with the result; it is made again.
+                        completed.add(future)
         finally:
             self.client.cancel(list(waiting), force=True)
 
@@ -246,6 +276,5 @@ def _result(future: Any) -> Any:
     if isinstance(error, VersionError):
         raise error
     if isinstance(error, KilledWorker):
-        times = count(error.allowed_failures + 1, "worker")
-        return Lost(f"{times} ended while working on it, perhaps out of memory")
+        return _Killed(error.allowed_failures + 1)
     return Lost(f"{type(error).__name__}: {error}")

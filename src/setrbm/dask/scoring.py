@@ -11,13 +11,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
-from setrbm._files import check_folder, replacing, write_atomically
+from setrbm._files import check_folder, delete_abandoned, replacing, write_atomically
 from setrbm._text import listed
 from setrbm._types import Array
 from setrbm.dask.cluster import Cluster, Lost
 from setrbm.datasets.files import is_data_name
 from setrbm.datasets.for_models import Columns, read_for
-from setrbm.datasets.predicted import as_csv, predicted, write_parquet
+from setrbm.datasets.predicted import as_csv, predicted, write_table
 from setrbm.estimators import load
 from setrbm.estimators.pipelines import first_step, last_step
 from setrbm.shards import read_shard
@@ -133,6 +133,7 @@ def _jobs(model: Path, paths: list[Any], output: Path, columns: Columns, probabi
     digest = file_digest(str(model))
     check_folder(output)
     (output / RECEIPTS).mkdir(parents=True, exist_ok=True)
+    delete_abandoned(output)
     folder = os.path.abspath(output)
     asked = _short(f"{digest} {columns} {probabilities}")
     jobs = []
@@ -203,7 +204,7 @@ def _write(file: IO[bytes], columns: dict[str, Array], name: str) -> None:
     if name.endswith(".csv"):
         file.write(as_csv(columns).encode())
     else:
-        write_parquet(file, columns)
+        write_table(file, columns)
 
 
 def is_input(path: Path) -> bool:

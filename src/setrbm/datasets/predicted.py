@@ -53,7 +53,7 @@ def predicted(model: Any, sets: Any) -> Predicted:
 
 
 def as_csv(columns: dict[str, Array]) -> str:
-    """Return the columns of a ``Predicted`` as CSV; probabilities with six digits, booleans in small letters."""
+    """Return columns as CSV: from the third on, numbers have six digits and booleans small letters."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -62,13 +62,13 @@ def as_csv(columns: dict[str, Array]) -> str:
     return text.getvalue()
 
 
-def _cells(values: Array) -> list[str]:
+def _cells(values: Array) -> list[Any]:
     if values.dtype.kind == "b":
         return [str(value).lower() for value in values.tolist()]
-    return [f"{value:.6g}" for value in values.tolist()]
+    return [f"{value:.6g}" if isinstance(value, float) else value for value in values.tolist()]
 
 
-def write_parquet(file: IO[bytes], columns: dict[str, Array]) -> None:
+def write_table(file: IO[bytes], columns: dict[str, Array]) -> None:
     """Write columns as Parquet to an open file; the same columns give the same bytes."""
     import pyarrow
     import pyarrow.parquet
