@@ -30,14 +30,14 @@ from setrbm.documents.generate import generate_mail
 
 # Sets per file, which make files of at least 50 MB, and how many files.
 N_SETS, QUICK_SETS, N_FILES = 60_000, 500, 6
-N_TASKS, ROUNDS = 2_000, 3
+N_TASKS, ROUNDS, READING_ROUNDS = 2_000, 3, 2
 N_DOCUMENTS, QUICK_DOCUMENTS = 64, 12
 
 
 @contextmanager
 def cluster_of(n: int) -> Iterator[Any]:
     with (
-        LocalCluster(n_workers=n, threads_per_worker=1, dashboard_address=None) as local,
+        LocalCluster(n_workers=n, threads_per_worker=1, dashboard_address="127.0.0.1:0") as local,
         Client(local, set_as_default=False) as client,
     ):
         yield client
@@ -123,7 +123,7 @@ def add_reading(bench: Benchmark, folder: Path) -> None:
     generate_mail(mail, QUICK_DOCUMENTS if bench.quick else N_DOCUMENTS, collection="DsUs", pages_per_set=3.0)
     seconds: dict[int, list[float]] = {1: [], 2: []}
     found = {}
-    for _ in range(1 if bench.quick else ROUNDS):
+    for _ in range(1 if bench.quick else READING_ROUNDS):
         for n in seconds:
             with cluster_of(n) as client:
                 dict(Cluster(client).run(abs, [(1,)]))

@@ -48,7 +48,7 @@ N_FILES = 6
 @contextmanager
 def cluster_of(n, **settings):
     """A cluster of n workers with one thread each, without a dashboard."""
-    given = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": 60} | settings
+    given = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "silence_logs": 60} | settings
     with LocalCluster(n_workers=n, **given) as local, Client(local, set_as_default=False) as client:
         yield client
 

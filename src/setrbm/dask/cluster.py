@@ -102,7 +102,7 @@ def connected(cluster: str, security: Any = None, patience: float = PATIENCE) ->
     from distributed import Client, LocalCluster
 
     if cluster == "local":
-        with LocalCluster(threads_per_worker=1, dashboard_address=None) as local, Client(local) as client:
+        with LocalCluster(threads_per_worker=1, dashboard_address="127.0.0.1:0") as local, Client(local) as client:
             yield client
         return
     where = {"address": cluster} if "://" in cluster else {"scheduler_file": cluster}
