@@ -58,5 +58,9 @@ BARS = {
     "ocr": Bar("documents", "OCR of scanned pages at 200 dpi ÷ tesserocr alone, all cores busy", 1.1),
     "text-layer-memory": Bar("documents", "growth of memory over 5,000 pages with a text layer", 64, unit=MIB),
     "ocr-memory": Bar("documents", "growth of memory over 500 pages by OCR", 64, unit=MIB),
+    "dask-one": Bar("dask", "scoring files, one worker ÷ a bare process, sets per second", 0.8, at_most=False),
+    "dask-two": Bar("dask", "scoring files, two workers ÷ one, sets per second", 1.6, at_most=False),
+    "dask-task": Bar("dask", "overhead per task", 5, unit="ms"),
+    "dask-reading": Bar("dask", "reading documents, two workers ÷ one", 1.6, at_most=False),
     "kernel-memory": Bar("kernels", "kernel of 3,000 mail-like sets, growth of memory beyond the input", 256, unit=MIB),
 }

@@ -31,6 +31,7 @@ ROOMS = [
     ["documents"],
     ["evaluation"],
     ["reproduction"],
+    ["dask"],
     ["cli", "__main__"],
 ]
 LEVEL = {name: level for level, room in enumerate(ROOMS) for name in room}
@@ -42,6 +43,7 @@ ONLY_IN = {
     "PIL": {"documents"},
     "pypdfium2": {"documents"},
     "tesserocr": {"documents"},
+    "distributed": {"dask"},
 }
 
 
@@ -84,9 +86,8 @@ def test_every_room_is_on_the_plan():
 
 
 def test_importing_the_package_loads_neither_numba_nor_torch():
-    code = (
-        "import sys; from setrbm import *; print(sorted({'numba', 'torch', 'matplotlib', 'typer'} & set(sys.modules)))"
-    )
+    unwanted = {"numba", "torch", "matplotlib", "typer", "distributed"}
+    code = f"import sys; from setrbm import *; print(sorted({unwanted} & set(sys.modules)))"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert loaded.strip() == "[]"
 

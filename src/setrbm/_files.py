@@ -6,6 +6,7 @@ import errno
 import os
 import secrets
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -144,6 +145,14 @@ def write_atomically(path: Path, payload: bytes, overwrite: bool = True) -> None
 def _temporary_name() -> str:
     """Return a name no other writer has; not made from the user's, which may already be as long as names can be."""
     return f".setrbm-{secrets.token_hex(8)}.tmp"
+
+
+def delete_abandoned(folder: Path, seconds: float = 86_400.0) -> None:
+    """Delete temporary files of writers that were killed: those that have not changed for a day."""
+    for path in folder.glob(".setrbm-*.tmp"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > seconds:
+                path.unlink()
 
 
 def _delete(temporary: Path) -> None:

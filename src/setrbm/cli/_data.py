@@ -13,6 +13,7 @@ from setrbm.cli._output import count
 if TYPE_CHECKING:
     from setrbm._types import Array
     from setrbm.bags import Bags
+    from setrbm.datasets.for_models import Columns
 
 
 @dataclass(frozen=True)
@@ -65,66 +66,29 @@ class Source:
         """Return sets (Bags or PageTexts) and labels, with the features of a fitted model if one is given."""
         import numpy as np
 
-        from setrbm.datasets import read_pages, read_sets
+        from setrbm.datasets.for_models import read_for
 
-        self._check_kind(model)
-        if self.holds_texts:
-            texts = read_pages(self.path, self.bag, self.label, self.pages)
-            return texts, np.asarray(texts.y)
-        features = self._features_of(model)
-        bags, y = read_sets(self.path, self.bag, self.label, ignore=self.ignore, **features)
-        self._check_width(bags, features.get("n_features"))
-        return bags, y
+        sets, y = read_for(model, self.path, self.columns, labeled=True)
+        return sets, np.asarray(y)
 
     def sets(self, model: Any) -> Any:
         """Return sets (Bags or PageTexts) with the features of a fitted model; labels are not read."""
-        from setrbm.datasets import read_bags, read_pages
+        from setrbm.datasets.for_models import read_for
 
-        self._check_kind(model)
-        if self.holds_texts:
-            return read_pages(self.path, self.bag, self.label, self.pages, with_labels=False)
-        features = self._features_of(model)
-        bags = read_bags(self.path, self.bag, self.label, ignore=self.ignore, **features)
-        self._check_width(bags, features.get("n_features"))
-        return bags
+        return read_for(model, self.path, self.columns)
+
+    @property
+    def columns(self) -> Columns:
+        """Which columns are what, for the readers."""
+        from setrbm.datasets.for_models import Columns
+
+        return Columns(self.bag, self.label, self.ignore, self.pages)
 
     def labels_of(self, bags: Any) -> str:
         """Return what to call the labels in a message; a svmlight file has no columns."""
         named = "Field" if self.holds_texts else "Column"
         what = f"{named} {self.label!r}" if self.holds_texts or bags.feature_names is not None else "The labels"
         return f"{what} of {str(self.path)!r}"
-
-    def _check_kind(self, model: Any) -> None:
-        """Refuse texts for a model of vectors, and vectors for a model of texts."""
-        from setrbm.estimators.pipelines import takes_texts
-
-        if model is None or takes_texts(model) == self.holds_texts:
-            return
-        has, needs = ("page texts", "vectors") if self.holds_texts else ("vectors", "page texts")
-        raise ValueError(
-            f"The data must be of the kind the model was fitted to: {needs}. Got {has} in {str(self.path)!r}."
-        )
-
-    def _features_of(self, model: Any) -> dict[str, Any]:
-        """Return which features to read: by name if the model knows names, else how many."""
-        from setrbm.estimators.pipelines import first_step
-
-        if model is None:
-            return {}
-        first = first_step(model)
-        names = getattr(first, "feature_names_in_", None)
-        if names is not None and (needed := [name for name in self.ignore if name in set(names)]):
-            raise Refused(f"--ignore must not name a feature of the model. Got {needed[0]!r}.")
-        if names is not None and self.bag in set(names):
-            raise Refused(f"--bag must name the column of the sets, not a feature of the model. Got {self.bag!r}.")
-        return {"feature_names": names, "n_features": first.n_features_in_}
-
-    def _check_width(self, bags: Bags, n_features: int | None) -> None:
-        if n_features is not None and bags.shape[1] != n_features:
-            raise ValueError(
-                f"{str(self.path)!r} must have {n_features} feature columns, as many as the model has features. Got "
-                f"{bags.shape[1]}. Use --ignore for columns that are not features."
-            )
 
 
 def check_for_training(source: Source, bags: Any, y: Array, objective: str | None, scale: str | None) -> None:

@@ -6,24 +6,25 @@ import csv
 import io
 import json
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from functools import wraps
-from inspect import Parameter, Signature, signature
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from setrbm.cli._cluster import ClusterOptions
 from setrbm.cli._output import check_output_folder, count, plain
 from setrbm.cli._progress import Bar
 
 if TYPE_CHECKING:
-    from setrbm.documents import Document, Documents
+    from setrbm.documents import Document, Documents, Limits, Reading
     from setrbm.documents.reading import Progress
 
-LIMITS = "Limits"
+LIMITED = "Limits"
 PAGES = "pages.sqlite"
+# Where documents are kept that were read on a cluster.
+READ = "read"
 MEGA = 1_000_000
 
 FolderArgument = Annotated[
@@ -77,76 +78,87 @@ class ReadingOptions:
         int | None, typer.Option("--jobs", metavar="N", min=1, help="Processes that read.", show_default="all cores")
     ] = None
     max_pages: Annotated[
-        int, typer.Option("--max-pages", metavar="N", min=1, help="Pages per document.", rich_help_panel=LIMITS)
+        int, typer.Option("--max-pages", metavar="N", min=1, help="Pages per document.", rich_help_panel=LIMITED)
     ] = 1_000
     max_bytes: Annotated[
-        int, typer.Option("--max-bytes", metavar="N", min=1, help="Bytes per file.", rich_help_panel=LIMITS)
+        int, typer.Option("--max-bytes", metavar="N", min=1, help="Bytes per file.", rich_help_panel=LIMITED)
     ] = 200_000_000
     max_pixels: Annotated[
-        int, typer.Option("--max-pixels", metavar="N", min=1, help="Pixels per picture.", rich_help_panel=LIMITS)
+        int, typer.Option("--max-pixels", metavar="N", min=1, help="Pixels per picture.", rich_help_panel=LIMITED)
     ] = 100_000_000
     max_seconds: Annotated[
-        float, typer.Option("--max-seconds", metavar="S", min=0.1, help="Seconds per page.", rich_help_panel=LIMITS)
+        float,
+        typer.Option("--max-seconds", metavar="S", min=0.1, help="Seconds per page.", rich_help_panel=LIMITED),
     ] = 60.0
     max_memory: Annotated[
         int,
-        typer.Option("--max-memory", metavar="MB", min=100, help="Memory per reading process.", rich_help_panel=LIMITS),
+        typer.Option(
+            "--max-memory", metavar="MB", min=100, help="Memory per reading process.", rich_help_panel=LIMITED
+        ),
     ] = 3_000
 
-    def keywords(self, output: Path) -> dict[str, Any]:
-        """Return the options as ``read_documents`` takes them."""
-        from setrbm.documents import Limits, Reading
+    @property
+    def limits(self) -> Limits:
+        """What is refused."""
+        from setrbm.documents import Limits
 
-        limits = Limits(
+        return Limits(
             file_bytes=self.max_bytes, pages=self.max_pages, pixels=self.max_pixels, seconds=self.max_seconds,
             memory=self.max_memory * MEGA,
         )  # fmt: skip
+
+    @property
+    def reading(self) -> Reading:
+        """How pages are read."""
+        from setrbm.documents import Reading
+
         folder = None if self.language_folder is None else str(self.language_folder)
-        reading = Reading(ocr="never" if self.no_ocr else "auto", language=self.language, language_folder=folder)
-        return {"cache": self.cache or output / PAGES, "n_jobs": self.jobs, "limits": limits, "reading": reading}
-
-
-def with_reading_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with every option of reading in place of its parameter ``options``."""
-    names = [one.name for one in fields(ReadingOptions)]
-
-    @wraps(command)
-    def run(**given: Any) -> None:
-        command(options=ReadingOptions(**{name: given.pop(name) for name in names}), **given)
-
-    hints = get_type_hints(command, include_extras=True)
-    of_options = get_type_hints(ReadingOptions, include_extras=True)
-    own = [one for one in signature(command).parameters.values() if one.name != "options"]
-    added = [Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default) for one in fields(ReadingOptions)]
-    everything = [one.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[one.name]) for one in own]
-    everything += [one.replace(annotation=of_options[one.name]) for one in added]
-    run.__signature__ = Signature(everything, return_annotation=None)  # type: ignore[attr-defined]
-    run.__annotations__ = {one.name: one.annotation for one in everything}
-    return run
+        return Reading(ocr="never" if self.no_ocr else "auto", language=self.language, language_folder=folder)
 
 
 def read(
-    folder: Path, only: Sequence[str] | None, output: Path, options: ReadingOptions, quiet: bool, by_class: bool = False
+    folder: Path,
+    only: Sequence[str] | None,
+    output: Path,
+    options: ReadingOptions,
+    quiet: bool,
+    cluster: ClusterOptions,
+    by_class: bool = False,
 ) -> Documents:
     """Read the documents of a folder, or only some of them, with progress."""
     from setrbm.documents import read_documents
 
     output.mkdir(parents=True, exist_ok=True)
-    with Bar("Reading", 1.0, quiet) as bar:
-        return read_documents(
-            folder, only, by_class=by_class, on_progress=ReadingWatch(bar), **options.keywords(output)
-        )
+    wanted: dict[str, Any] = {"only": only, "by_class": by_class, "reading": options.reading, "limits": options.limits}
+    with Bar("Reading", 1.0, quiet) as bar, cluster.client() as client:
+        if client is not None:
+            return _read_on_cluster(folder, output, client, bar, wanted)
+        cache = options.cache or output / PAGES
+        return read_documents(folder, **wanted, cache=cache, n_jobs=options.jobs, on_progress=ReadingWatch(bar))
+
+
+def _read_on_cluster(folder: Path, output: Path, client: Any, bar: Bar, wanted: dict[str, Any]) -> Documents:
+    from setrbm.dask import read_documents
+
+    begin = time.perf_counter()
+
+    def show(n_done: int, n_all: int, n_pages: int) -> None:
+        rate = n_pages / max(time.perf_counter() - begin, 1e-9)
+        bar.show(n_done / n_all, f"{n_done:,} of {n_all:,} documents, {rate:.1f} pages/s")
+
+    return read_documents(folder, **wanted, output=output / READ, client=client, on_progress=show)
 
 
 def read_labeled(
-    folder: Path, manifest: Path | None, output: Path, options: ReadingOptions, quiet: bool
+    folder: Path, manifest: Path | None, output: Path, options: ReadingOptions, quiet: bool, cluster: ClusterOptions
 ) -> tuple[Documents, dict[str, str]]:
     """Read the documents of a folder and return them with the class of each."""
     from setrbm.documents.labels import labels_of
 
     check_output_folder(output)
     labels = labels_of(folder, manifest)
-    return read(folder, list(labels.classes), output, options, quiet, labels.by_folder), labels.classes
+    documents = read(folder, list(labels.classes), output, options, quiet, cluster, labels.by_folder)
+    return documents, labels.classes
 
 
 class ReadingWatch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from setrbm.cli._errors import Refused
@@ -13,33 +14,55 @@ if TYPE_CHECKING:
     from setrbm.bags import Bags
     from setrbm.datasets import PageTexts
     from setrbm.evaluation.scores import Predictions
+    from setrbm.evaluation.splits import Split
 
 
 def cross_validate(
-    model: Any, bags: Bags | PageTexts, y: Array, folds: int, repeats: int, seed: int, title: str, quiet: bool = False
-) -> Predictions:
-    """Fit a fresh copy of the model on all folds but one and predict that one, for each fold of each repeat."""
-    import numpy as np
-    from sklearn.base import clone
+    model: Any, bags: Bags | PageTexts, y: Array, folds: int, repeats: int, seed: int, title: str, quiet: bool = False,
+    client: Any = None,
+) -> Predictions:  # fmt: skip
+    """Fit a fresh copy of the model on all folds but one and predict that one, for each fold of each repeat.
 
-    from setrbm.estimators.pipelines import last_step
+    With the client of a Dask cluster, each fold is a task of it.
+    """
+    import numpy as np
+
     from setrbm.evaluation.scores import Predictions
     from setrbm.evaluation.splits import repeated_folds
 
     classes, codes = np.unique(y, return_inverse=True)
     _check_folds(classes, np.bincount(codes), folds)
     splits = repeated_folds(y, folds, repeats, seed)
-    truth, log_p = [], []
     with Bar(title, total=len(splits), quiet=quiet) as bar, training(model):
-        for done, split in enumerate(splits):
-            progress = FitProgress(bar, done, f"fold {done + 1} of {len(splits)}")
-            fitted = clone(model)
-            last_step(fitted).set_callbacks(progress)
-            fitted.fit(bags[split.train], y[split.train])
-            log_p.append(fitted.predict_log_proba(bags[split.test]))
-            truth.append(codes[split.test])
+        log_p = (_one_by_one if client is None else partial(_on_cluster, client))(model, bags, y, splits, bar)
+    truth = [codes[split.test] for split in splits]
     ends = np.cumsum([len(part) for part in truth]).tolist()
     return Predictions(classes, np.concatenate(truth), np.concatenate(log_p), ends)
+
+
+def _one_by_one(model: Any, bags: Bags | PageTexts, y: Array, splits: list[Split], bar: Bar) -> list[Array]:
+    from sklearn.base import clone
+
+    from setrbm.estimators.pipelines import last_step
+
+    log_p = []
+    for done, split in enumerate(splits):
+        fitted = clone(model)
+        last_step(fitted).set_callbacks(FitProgress(bar, done, f"fold {done + 1} of {len(splits)}"))
+        fitted.fit(bags[split.train], y[split.train])
+        log_p.append(fitted.predict_log_proba(bags[split.test]))
+    return log_p
+
+
+def _on_cluster(
+    client: Any, model: Any, bags: Bags | PageTexts, y: Array, splits: list[Split], bar: Bar
+) -> list[Array]:
+    from setrbm.dask.experiments import predict_folds
+
+    def show(n_done: int) -> None:
+        bar.show(n_done, f"{n_done} of {len(splits)} folds")
+
+    return predict_folds(model, bags, y, splits, client=client, on_fold=show)
 
 
 def _check_folds(classes: Array, counts: Array, folds: int) -> None:

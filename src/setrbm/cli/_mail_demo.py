@@ -69,9 +69,10 @@ def _generated(output: Path, show: bool) -> tuple[Path, Manifest]:
 
 
 def _read(output: Path, mail: Path, manifest: Manifest, show: bool) -> Documents:
+    from setrbm.cli._cluster import ClusterOptions
     from setrbm.cli._documents import ReadingOptions, read
 
-    return read(mail, manifest.documents, output, ReadingOptions(), not show)
+    return read(mail, manifest.documents, output, ReadingOptions(), not show, ClusterOptions())
 
 
 def _found(answers: list[Answer], truth: dict[str, str], documents: Documents, seconds: float) -> dict[str, Any]:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import fields
 from enum import StrEnum
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -221,3 +225,34 @@ EngineOption = Annotated[
         rich_help_panel=TRAINING,
     ),
 ]
+
+
+def with_options(name: str, options: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that gives a command every option of a dataclass in place of one parameter.
+
+    Parameters
+    ----------
+    name : str
+        The parameter, which gets an object of the class.
+    options : dataclass
+        Its fields are annotated as typer wants them.
+    """
+    names = [one.name for one in fields(options)]
+
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def run(**given: Any) -> None:
+            command(**{name: options(**{one: given.pop(one) for one in names})}, **given)
+
+        hints = {**get_type_hints(command, include_extras=True), **get_type_hints(options, include_extras=True)}
+        own = [one for one in signature(command).parameters.values() if one.name != name]
+        added = [Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default) for one in fields(options)]
+        everything = [
+            one.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints.get(one.name, one.annotation))
+            for one in (*own, *added)
+        ]
+        run.__signature__ = Signature(everything, return_annotation=None)  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in everything}
+        return run
+
+    return decorated

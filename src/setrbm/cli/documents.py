@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from setrbm.cli._cluster import ClusterOptions
 from setrbm.cli._documents import (
     FolderArgument,
     ManifestOption,
@@ -17,12 +18,11 @@ from setrbm.cli._documents import (
     read,
     read_labeled,
     warn_of_problems,
-    with_reading_options,
     write_csv,
     write_json,
 )
 from setrbm.cli._errors import Refused
-from setrbm.cli._options import JsonOption, QuietOption, SeedOption
+from setrbm.cli._options import JsonOption, QuietOption, SeedOption, with_options
 from setrbm.cli._output import check_output_folder, count, percent, show_json, show_table
 
 if TYPE_CHECKING:
@@ -68,10 +68,12 @@ def generate(
     typer.echo(f"Wrote {count(sets, 'piece')} of mail with {count(manifest.n_pages, 'page')} to {folder}.")
 
 
-@with_reading_options
+@with_options("cluster", ClusterOptions)
+@with_options("options", ReadingOptions)
 def fit(
     folder: FolderArgument,
     options: ReadingOptions,
+    cluster: ClusterOptions,
     output: OutputOption = OUTPUT,
     manifest: ManifestOption = None,
     precision: Annotated[
@@ -90,7 +92,7 @@ def fit(
     from setrbm.documents.answers import document_classifier
     from setrbm.estimators import save
 
-    documents, classes = read_labeled(folder, manifest, output, options, quiet)
+    documents, classes = read_labeled(folder, manifest, output, options, quiet, cluster)
     warn_of_problems(documents, output)
     known = [document for document in documents if document.pages]
     y = [classes[document.id] for document in known]
@@ -111,11 +113,13 @@ def fit(
     typer.echo(f"To be right in {percent(precision)} of its answers, it leaves about {percent(left)} to a person.")
 
 
-@with_reading_options
+@with_options("cluster", ClusterOptions)
+@with_options("options", ReadingOptions)
 def classify(
     model: ModelArgument,
     folder: FolderArgument,
     options: ReadingOptions,
+    cluster: ClusterOptions,
     output: OutputOption = OUTPUT,
     quiet: QuietOption = False,
     json: JsonOption = False,
@@ -129,7 +133,7 @@ def classify(
     from setrbm.documents.answers import classify as answers_of
 
     fitted = _load(model)
-    documents = read(folder, None, output, options, quiet)
+    documents = read(folder, None, output, options, quiet, cluster)
     warn_of_problems(documents, output)
     answers = answers_of(fitted, documents)
     _write_answers(answers, output)
@@ -183,11 +187,13 @@ def _show_answers(answers: list[Answer], output: Path) -> None:
     typer.echo(f"All answers: {output / 'answers.csv'}, {output / 'answers.json'}.")
 
 
-@with_reading_options
+@with_options("cluster", ClusterOptions)
+@with_options("options", ReadingOptions)
 def explain(
     model: ModelArgument,
     folder: FolderArgument,
     options: ReadingOptions,
+    cluster: ClusterOptions,
     document: Annotated[
         list[str] | None, typer.Option("--document", "-d", metavar="ID", help="Only this document; may be repeated.")
     ] = None,
@@ -200,7 +206,7 @@ def explain(
     from setrbm.documents.pictures import marked_pages
 
     fitted = _load(model)
-    documents = read(folder, document, output, options, quiet)
+    documents = read(folder, document, output, options, quiet, cluster)
     answers = answers_of(fitted, documents)
     pictures = marked_pages(folder, documents, answers, output / "pictures")
     for one, picture in zip(answers, pictures, strict=True):
@@ -215,11 +221,13 @@ def explain(
     write_json(output / "answers.json", [one.to_json() for one in answers])
 
 
-@with_reading_options
+@with_options("cluster", ClusterOptions)
+@with_options("options", ReadingOptions)
 def evaluate(
     model: ModelArgument,
     folder: FolderArgument,
     options: ReadingOptions,
+    cluster: ClusterOptions,
     output: OutputOption = OUTPUT,
     manifest: ManifestOption = None,
     quiet: QuietOption = False,
@@ -235,7 +243,7 @@ def evaluate(
     from setrbm.evaluation.scores import Predictions, all_scores
 
     fitted = _load(model)
-    documents, classes = read_labeled(folder, manifest, output, options, quiet)
+    documents, classes = read_labeled(folder, manifest, output, options, quiet, cluster)
     warn_of_problems(documents, output)
     known = [one for one in documents if one.pages]
     y = np.array([classes[one.id] for one in known], dtype=object)

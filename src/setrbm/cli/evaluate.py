@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from setrbm.cli._cluster import ClusterOptions
 from setrbm.cli._data import Source, refuse_swapped
 from setrbm.cli._errors import Refused
 from setrbm.cli._folds import cross_validate
@@ -34,6 +35,7 @@ from setrbm.cli._options import (
     RatesOption,
     ScaleOption,
     SeedOption,
+    with_options,
 )
 from setrbm.cli._output import count, percent, show_json, show_table
 
@@ -45,7 +47,7 @@ MOST_CLASSES_SHOWN = 10
 # The options that do not apply to a fitted model.
 FOR_CROSS_VALIDATION = (
     "folds", "repeats", "constraint", "pooling", "objective", "hidden", "learning_rate", "epochs", "scale",
-    "class_weight", "calibrate", "seed", "jobs", "engine",
+    "class_weight", "calibrate", "seed", "jobs", "engine", "cluster",
 )  # fmt: skip
 
 FittedOption = Annotated[
@@ -62,9 +64,11 @@ RepeatsOption = Annotated[
 ]
 
 
+@with_options("cluster", ClusterOptions)
 def evaluate(
     ctx: typer.Context,
     data: DataArgument,
+    cluster: ClusterOptions,
     model: FittedOption = None,
     bag: BagOption = "bag",
     label: LabelOption = "label",
@@ -110,7 +114,8 @@ def evaluate(
             source, objective, scale, class_weight, constraint=constraint, pooling=pooling, hidden=hidden,
             rates=learning_rate, epochs=epochs, calibrate=calibrate, seed=seed, jobs=jobs, engine=engine,
         )  # fmt: skip
-        found = cross_validate(estimator, bags, y, folds, repeats, seed, "Cross-validating", quiet)
+        with cluster.client() as client:
+            found = cross_validate(estimator, bags, y, folds, repeats, seed, "Cross-validating", quiet, client)
     document = {"data": str(data), "model": None if model is None else str(model), **all_scores(found)}
     (show_json if json else show_scores)(document)
 

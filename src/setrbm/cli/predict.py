@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from setrbm.cli._cluster import ClusterOptions, score_on_cluster
 from setrbm.cli._data import Source, refuse_swapped
 from setrbm.cli._errors import Refused
 from setrbm.cli._models import load_model, note_unknown, unknown_documents
@@ -21,17 +20,22 @@ from setrbm.cli._options import (
     LabelOption,
     ModelArgument,
     PagesOption,
+    QuietOption,
+    with_options,
 )
 from setrbm.cli._output import check_output, count, show_json
 
 if TYPE_CHECKING:
     from setrbm.bags import Bags
     from setrbm.datasets import PageTexts
+    from setrbm.datasets.predicted import Predicted
 
 
+@with_options("cluster", ClusterOptions)
 def predict(
     model: ModelArgument,
     data: DataArgument,
+    cluster: ClusterOptions,
     bag: BagOption = "bag",
     label: LabelOption = "label",
     ignore: IgnoreNewOption = None,
@@ -44,35 +48,50 @@ def predict(
         bool, typer.Option("--check-range", help="Count on stderr what lies outside the range seen in training.")
     ] = False,
     force: ForceOption = False,
+    quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
     """Predict the class of each set of a file, one row per set.
 
     The label column may be missing and is ignored. Features are found by name if the model knows their names; other
     columns are ignored then. Of page texts, the documents without any known word are counted on stderr.
+
+    With --cluster, DATA may be a folder of such files and of shards (.npz), and -o names a folder, which gets a Parquet
+    file for each. Files that are there already are kept, so the same command resumes.
     """
+    from setrbm.datasets.for_models import Columns
+    from setrbm.datasets.predicted import as_csv, predicted
+
     refuse_swapped(model, data, "predict {model} {data}")
+    with cluster.client() as client:
+        if client is not None:
+            if check_range or force:
+                raise Refused("With --cluster, neither --check-range nor --force can be used.")
+            columns = Columns(bag, label, tuple(ignore or ()), pages)
+            score_on_cluster(client, model, data, output, columns, proba, quiet, json)
+            return
     source = Source.of(data, bag, label, ignore, pages)
     if output is not None:
         check_output(output, force, model, data)
     fitted = load_model(model, "predict", "predict_proba")
     bags = source.sets(fitted)
     ranges = _ranges(fitted, bags, source.holds_texts) if check_range else {}
-    answers = _answers(fitted, bags, proba)
+    found = predicted(fitted, bags)
+    table = as_csv(found.columns(bag, label, proba))
     unknown = unknown_documents(fitted, source, bags)
     if output is not None:
         from setrbm._files import write_atomically
 
-        write_atomically(output, _as_csv(answers, bag, label).encode(), overwrite=force)
-        typer.echo(f"Wrote the classes of {count(len(answers), 'set')} to {output}.", err=True)
+        write_atomically(output, table.encode(), overwrite=force)
+        typer.echo(f"Wrote the classes of {count(len(bags), 'set')} to {output}.", err=True)
     if check_range:
         typer.echo(_in_words(ranges, "page" if source.holds_texts else "vector"), err=True)
-    note_unknown(unknown, len(answers))
+    note_unknown(unknown, len(bags))
     if json:
         counts = ({"range": ranges} if ranges else {}) | unknown
-        show_json({"model": str(model), "data": str(data), **counts, "sets": answers})
+        show_json({"model": str(model), "data": str(data), **counts, "sets": _as_json(found, proba)})
     elif output is None:
-        typer.echo(_as_csv(answers, bag, label), nl=False)
+        typer.echo(table, nl=False)
 
 
 def _ranges(fitted: Any, bags: Bags | PageTexts, are_texts: bool) -> dict[str, Any]:
@@ -125,30 +144,16 @@ def _in_words(ranges: dict[str, Any], vector: str) -> str:
     return f"{words}."
 
 
-def _answers(fitted: Any, bags: Bags | PageTexts, every: bool) -> list[dict[str, Any]]:
+def _as_json(found: Predicted, every: bool) -> list[dict[str, Any]]:
     """Return the id, the most probable class and its probability of each set; every probability if asked.
 
     Of a reject option also whether the set is accepted.
     """
-    p = fitted.predict_proba(bags)
-    classes = fitted.classes_.tolist()
-    accepted = fitted.accepts(bags).tolist() if hasattr(fitted, "accepts") else None
-    return [
-        {"set": name, "label": classes[code], "probability": row[code]}
-        | ({} if accepted is None else {"accepted": accepted[k]})
-        | ({"probabilities": dict(zip(map(str, classes), row, strict=True))} if every else {})
-        for k, (name, code, row) in enumerate(zip(bags.ids.tolist(), p.argmax(axis=1), p.tolist(), strict=True))
-    ]
-
-
-def _as_csv(answers: list[dict[str, Any]], bag: str, label: str) -> str:
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    every = answers[0].get("probabilities", {})
-    rejects = ["accepted"] if "accepted" in answers[0] else []
-    writer.writerow([bag, label, "probability", *rejects, *(f"p_{name}" for name in every)])
-    for answer in answers:
-        accepted = [str(answer[name]).lower() for name in rejects]
-        probabilities = (f"{p:.6g}" for p in answer.get("probabilities", {}).values())
-        writer.writerow([answer["set"], answer["label"], f"{answer['probability']:.6g}", *accepted, *probabilities])
-    return text.getvalue()
+    columns = found.columns("set", "label", every=False)
+    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+    answers = [dict(zip(columns, row, strict=True)) for row in rows]
+    names = [str(name) for name in found.classes.tolist()]
+    if every:
+        for answer, p in zip(answers, found.p.tolist(), strict=True):
+            answer["probabilities"] = dict(zip(names, p, strict=True))
+    return answers

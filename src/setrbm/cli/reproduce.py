@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from setrbm.cli._cluster import ClusterOptions
 from setrbm.cli._errors import FAILED, Refused
-from setrbm.cli._options import QuietOption
+from setrbm.cli._options import QuietOption, with_options
 from setrbm.cli._output import check_output_folder, count
 from setrbm.cli._progress import Bar
 from setrbm.cli._tables import show_effects, show_results
@@ -82,8 +83,10 @@ SplitSeedOption = Annotated[
 ]
 
 
+@with_options("cluster", ClusterOptions)
 def reproduce(
     what: Annotated[What, typer.Argument(metavar="WHAT", help="What to reproduce.")],
+    cluster: ClusterOptions,
     quick: QuickOption = False,
     models: ModelsOption = None,
     datasets: DatasetsOption = None,
@@ -117,7 +120,7 @@ def reproduce(
         for table in [one for one in tables if (output / one.results).exists()] or tables[:1]:
             show_results(table, output, _kind_on_record(table, output, wanted), report)
     else:
-        _run_and_show(Experiment(what.value), wanted, output, report, quiet)
+        _run_and_show(Experiment(what.value), wanted, output, report, quiet, cluster)
 
 
 def _check_folders(output: Path, report: Path) -> None:
@@ -136,7 +139,9 @@ def _kind_on_record(table: Experiment, output: Path, wanted: Wanted) -> Kind:
     return recorded or runs.Kind(wanted.quick, repeats, folds)
 
 
-def _run_and_show(experiment: Experiment, wanted: Wanted, output: Path, report: Path, quiet: bool) -> None:
+def _run_and_show(
+    experiment: Experiment, wanted: Wanted, output: Path, report: Path, quiet: bool, cluster: ClusterOptions
+) -> None:
     from setrbm.evaluation.runs import Kind
     from setrbm.reproduction.commands import Experiment, plan_of
 
@@ -151,7 +156,7 @@ def _run_and_show(experiment: Experiment, wanted: Wanted, output: Path, report: 
     if experiment is Experiment.TABLE2:
         _make_pictures(plan, quiet)
     kind, path = Kind(plan.quick, plan.repeats, plan.folds), output / experiment.results
-    summary = _run(experiment, plan, kind, path, quiet)
+    summary = _run(experiment, plan, kind, path, quiet, cluster)
     _show_failures(summary.failures)
     idle = not summary.n_done and not summary.failures
     if idle:
@@ -191,21 +196,27 @@ def _check_device() -> None:
     ENGINE.check_device()
 
 
-def _run(experiment: Experiment, plan: Plan, kind: Kind, path: Path, quiet: bool) -> RunSummary:
+def _run(
+    experiment: Experiment, plan: Plan, kind: Kind, path: Path, quiet: bool, cluster: ClusterOptions
+) -> RunSummary:
     """Run a plan with a progress bar, and record how its results were made."""
     from setrbm.evaluation.runner import run
     from setrbm.evaluation.runs import Record
     from setrbm.reproduction.commands import command_of
 
     record = Record(path.with_name(experiment.runs), command_of(experiment, plan), kind)
-    with Bar(experiment.heading, total=1.0, quiet=quiet) as bar:
+    with Bar(experiment.heading, total=1.0, quiet=quiet) as bar, cluster.client() as client:
 
         def show(progress: RunProgress) -> None:
             done = f"{progress.n_done:,} of {count(progress.n_all, 'fold')}"
             bar.show_with(progress.n_done / progress.n_all, f"{done}, {progress.note}", progress.seconds_left)
 
         try:
-            return run(plan, path, show, record)
+            if client is None:
+                return run(plan, path, show, record)
+            from setrbm.dask import run_plan
+
+            return run_plan(plan, path, client=client, report=show, record=record)
         except KeyboardInterrupt:
             if path.exists():
                 typer.echo(f"Finished folds are in {path}. Run the same command again to resume.", err=True)

@@ -2,7 +2,7 @@
 
 from setrbm.datasets.benchmarks import BENCHMARKS, fetch_benchmark, load_benchmark
 from setrbm.datasets.digit_sets import make_digit_sets
-from setrbm.datasets.files import read_bags, read_sets, write_csv
+from setrbm.datasets.files import read_bags, read_sets, write_csv, write_parquet
 from setrbm.datasets.mail_like import make_mail_like
 from setrbm.datasets.musk import load_musk1
 from setrbm.datasets.page_texts import PageTexts, read_pages
@@ -22,4 +22,5 @@ __all__ = [
     "read_pages",
     "read_sets",
     "write_csv",
+    "write_parquet",
 ]

@@ -1,18 +1,21 @@
-"""Reader for Parquet files."""
+"""Parquet files: one column per feature, or, for sparse vectors, lists of the features that are not 0."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from setrbm.bags import Labels
 from setrbm.datasets._rows import (
+    MAX_FEATURES,
     NO_LABELS,
     Table,
     Wanted,
@@ -24,6 +27,8 @@ from setrbm.datasets._rows import (
 
 # The name pandas gives to a column for the index.
 PANDAS_INDEX = re.compile(r"__index_level_[0-9]+__")
+# The columns of sparse vectors.
+INDICES, VALUES = "indices", "values"
 
 
 def read_parquet(path: Path, wanted: Wanted) -> Table:
@@ -32,9 +37,11 @@ def read_parquet(path: Path, wanted: Wanted) -> Table:
         table = _load(path)
         kept = [i for i, name in enumerate(table.column_names) if not PANDAS_INDEX.fullmatch(name)]
         table = table.select(kept)
-        columns = find_columns(path, table.column_names, wanted)
         if not table.num_rows:
             raise ValueError(f"{str(path)!r} must have at least one row. Got none.")
+        if _has_lists(table):
+            return _read_lists(path, table, wanted)
+        columns = find_columns(path, table.column_names, wanted)
         vectors = [
             _numbers(path, table.column(i), name, columns.or_ignore)
             for i, name in zip(columns.features, columns.names, strict=True)
@@ -51,16 +58,21 @@ def read_parquet(path: Path, wanted: Wanted) -> Table:
 @contextmanager
 def _parquet_errors(path: Path) -> Iterator[None]:
     """Raise pyarrow's errors, and those for text that is not UTF-8, as a ValueError that names the file."""
-    try:
-        import pyarrow
-    except ImportError:
-        raise ImportError(
-            f"Reading {str(path)!r} needs pyarrow, which is not installed. Run: pip install 'setrbm[parquet]'"
-        ) from None
+    needs_pyarrow(f"Reading {str(path)!r}")
+    import pyarrow
+
     try:
         yield
     except (pyarrow.ArrowException, UnicodeDecodeError, OSError) as error:
         raise ValueError(f"{str(path)!r} must be a Parquet file. It is damaged or of another type: {error}") from None
+
+
+def needs_pyarrow(what: str) -> None:
+    """Raise ImportError unless pyarrow is installed."""
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise ImportError(f"{what} needs pyarrow, which is not installed. Run: pip install 'setrbm[parquet]'") from None
 
 
 def _load(path: Path) -> Any:
@@ -68,6 +80,104 @@ def _load(path: Path) -> Any:
 
     with pyarrow.parquet.ParquetFile(path) as file:
         return file.read()
+
+
+def _has_lists(table: Any) -> bool:
+    return INDICES in table.column_names and "list<" in str(table.schema.field(INDICES).type)
+
+
+def _read_lists(path: Path, table: Any, wanted: Wanted) -> Table:
+    """Read sparse vectors: each row has a list of the numbers of features, and one of their values (1 if missing)."""
+    columns = find_columns(path, table.column_names, replace(wanted, feature_names=(INDICES,), ignore=()))
+    indices, indptr = _flat(path, table, INDICES)
+    values = np.ones(len(indices), np.float32)
+    if VALUES in table.column_names:
+        values, ends = _flat(path, table, VALUES)
+        if not np.array_equal(ends, indptr):
+            row = int(np.argmax(ends != indptr))
+            raise ValueError(
+                f"{INDICES!r} and {VALUES!r} must be equally long. {_row(row - 1)} of {str(path)!r} differs."
+            )
+    n_features = _checked_width(path, indices, indptr, wanted.n_features)
+    kind = np.float32 if values.dtype == np.float32 else np.float64
+    X = sparse.csr_array((values.astype(kind), indices, indptr), shape=(table.num_rows, n_features))
+    X.sort_indices()
+    if not X.has_canonical_format:
+        raise ValueError(f"A list of {INDICES!r} must name each feature once. One of {str(path)!r} names one twice.")
+    if not np.isfinite(X.data).all():
+        raise ValueError(
+            f"All {VALUES!r} must be finite numbers. Got others in {str(path)!r}. Impute or drop them first."
+        )
+    return Table(
+        X,
+        _names(path, table.column(columns.bag), wanted.bag),
+        NO_LABELS if columns.label is None else _names(path, table.column(columns.label), wanted.label),
+        None,
+        _row,
+    )
+
+
+def _flat(path: Path, table: Any, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """Return the numbers of all lists of a column, and where each list begins and ends."""
+    column = table.column(name)
+    flat = column.combine_chunks().flatten()
+    kinds = ("int", "uint") if name == INDICES else ("float", "double", "halffloat", "int", "uint")
+    if not str(flat.type).startswith(kinds) or column.null_count or flat.null_count:
+        what = "whole numbers" if name == INDICES else "numbers"
+        raise ValueError(
+            f"Column {name!r} of {str(path)!r} must hold lists of {what}, without gaps. Got {column.type}."
+        )
+    import pyarrow.compute
+
+    lengths = pyarrow.compute.list_value_length(column).to_numpy()
+    return flat.to_numpy(zero_copy_only=False), np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+
+
+def _checked_width(path: Path, indices: npt.NDArray[Any], indptr: npt.NDArray[np.int64], n_features: int | None) -> int:
+    """Return the number of features; raise ValueError for a number of a feature that is out of range."""
+    width = (int(indices.max()) + 1 if len(indices) else 1) if n_features is None else n_features
+    limit = MAX_FEATURES if n_features is None else n_features
+    if (bad := np.flatnonzero((indices < 0) | (indices >= limit))).size:
+        row = int(np.searchsorted(indptr, bad[0], side="right")) - 1
+        raise ValueError(
+            f"Numbers of features must be from 0 to {limit - 1:,}. Got {int(indices[bad[0]])} in {_row(row)} of "
+            f"{str(path)!r}."
+        )
+    return width
+
+
+def write_sets_to(file: IO[bytes], ids: Any, vectors: Any, names: list[str], y: Any, bag: str, label: str) -> None:
+    """Write vectors to an open Parquet file: sparse ones as lists, others with one column per feature.
+
+    Parameters
+    ----------
+    file : binary file
+    ids : ndarray of shape (n_vectors,)
+        The set of each vector.
+    vectors : ndarray or CSR of shape (n_vectors, n_features)
+    names : list of str
+        The columns of dense vectors.
+    y : ndarray of shape (n_vectors,), or None
+        The label of the set of each vector.
+    bag, label : str
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    columns = {bag: pyarrow.array(ids.tolist())} | ({} if y is None else {label: pyarrow.array(y.tolist())})
+    if sparse.issparse(vectors):
+        columns[INDICES] = _lists(vectors.indices.astype(np.int32), vectors.indptr)
+        if not (vectors.data == 1).all():
+            columns[VALUES] = _lists(vectors.data, vectors.indptr)
+    else:
+        columns |= {name: pyarrow.array(vectors[:, k]) for k, name in enumerate(names)}
+    pyarrow.parquet.write_table(pyarrow.table(columns), file, compression="zstd")
+
+
+def _lists(values: npt.NDArray[Any], indptr: npt.NDArray[Any]) -> Any:
+    import pyarrow
+
+    return pyarrow.ListArray.from_arrays(pyarrow.array(indptr.astype(np.int32)), pyarrow.array(values))
 
 
 def _numbers(path: Path, column: Any, name: str, or_ignore: str) -> npt.NDArray[Any]:

@@ -15,6 +15,8 @@ from setrbm._types import Floats
 from setrbm.bags import Labels
 
 NO_LABELS: Labels = np.empty(0, dtype=object)
+# Models and scaling take memory for every feature up to the largest, so a larger number is more likely an error.
+MAX_FEATURES = 2**24
 LEAVE_OUT = "leave the column out: ignore=... in Python, --ignore on the command line"
 
 

@@ -12,10 +12,7 @@ from typing import NoReturn
 import numpy as np
 
 from setrbm.datasets._csv import open_text
-from setrbm.datasets._rows import Table, Wanted, integers_or_numbers, is_finite
-
-# Models and scaling take memory for every feature up to the largest, so a larger number is more likely an error.
-MAX_FEATURES = 2**24
+from setrbm.datasets._rows import MAX_FEATURES, Table, Wanted, integers_or_numbers, is_finite
 
 
 def read_svmlight(path: Path, wanted: Wanted) -> Table:

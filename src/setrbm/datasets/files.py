@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from setrbm._files import write_atomically
+from setrbm._files import replacing, write_atomically
 from setrbm.bags import Bags, Labels
 from setrbm.datasets._csv import read_csv
-from setrbm.datasets._parquet import read_parquet
+from setrbm.datasets._parquet import needs_pyarrow, read_parquet, write_sets_to
 from setrbm.datasets._rows import Table, Wanted, existing, refuse_mixed_labels, refuse_no_name
 from setrbm.datasets._svmlight import read_svmlight
 from setrbm.datasets.page_texts import SUFFIXES, holds_page_texts
@@ -42,7 +42,8 @@ def read_sets(
     ----------
     path : path
         ``.csv`` or ``.parquet`` with one vector per row, a bag column, a label column and one column per feature, or
-        ``.svm``, ``.svmlight``, ``.libsvm`` with the bag as qid; features keep their numbers.
+        ``.svm``, ``.svmlight``, ``.libsvm`` with the bag as qid; features keep their numbers. Sparse vectors in
+        ``.parquet`` are two columns of lists, ``indices`` and ``values``; see ``write_parquet``.
         ``.csv`` and svmlight files may be gzipped (``.csv.gz``).
     bag, label : str
         The columns with the set and the label of a row; not used for svmlight. Spaces around ids and labels are
@@ -131,17 +132,47 @@ def write_csv(
     ...     read_bags(path)
     Bags(2 sets, 3 vectors, 2 features, dense float64)
     """
-    names = [f"f{i}" for i in range(bags.shape[1])] if bags.feature_names is None else list(bags.feature_names)
     X, groups = bags.to_groups()
     columns = [groups.tolist()]
     if y is not None:
         columns.append(np.repeat(np.asarray(y), bags.sizes).tolist())
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([bag, *([] if y is None else [label]), *names])
+    writer.writerow([bag, *([] if y is None else [label]), *_feature_names(bags)])
     for first, vector in zip(zip(*columns, strict=True), X, strict=True):
         writer.writerow([*first, *(vector.toarray().ravel() if sparse.issparse(vector) else vector).tolist()])
     write_atomically(Path(path), text.getvalue().encode())
+
+
+def write_parquet(
+    path: str | os.PathLike[str], bags: Bags, y: npt.ArrayLike | None = None, bag: str = "bag", label: str = "label"
+) -> None:
+    """Write sets and, if given, their labels to a Parquet file for ``read_sets``. Needs the extra ``parquet``.
+
+    Sparse vectors become lists: ``indices`` with the numbers of the features that are not 0, and ``values``, which is
+    left out if all of them are 1. Dense vectors have one column per feature; those without names are f0, f1 and so on.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from scipy.sparse import csr_array
+    >>> from setrbm import Bags
+    >>> from setrbm.datasets import read_bags, write_parquet
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "words.parquet")
+    ...     write_parquet(path, Bags(csr_array([[0, 1.0, 1.0], [1.0, 0, 0]]), [0, 1, 2]))
+    ...     read_bags(path)
+    Bags(2 sets, 2 vectors, 3 features, CSR float64)
+    """
+    X, groups = bags.to_groups()
+    labels = None if y is None else np.repeat(np.asarray(y), bags.sizes)
+    needs_pyarrow(f"Writing {str(path)!r}")
+    with replacing(Path(path)) as file:
+        write_sets_to(file, groups, X, _feature_names(bags), labels, bag, label)
+
+
+def _feature_names(bags: Bags) -> list[str]:
+    return [f"f{i}" for i in range(bags.shape[1])] if bags.feature_names is None else list(bags.feature_names)
 
 
 def _reader_for(path: Path) -> Callable[[Path, Wanted], Table]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -171,6 +171,26 @@ class Document:
 
     def __len__(self) -> int:
         return len(self.pages)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document as plain values."""
+        return {
+            "id": self.id, "pages": [page.to_json() for page in self.pages],
+            "places": [asdict(place) for place in self.places], "problems": [asdict(one) for one in self.problems],
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, found: Any) -> Document:
+        """Return the document that ``to_json`` described; raise ValueError if it is not one."""
+        try:
+            return cls(
+                str(found["id"]),
+                [Page.from_json(page) for page in found["pages"]],
+                [Place(**{**place, "part": tuple(place["part"])}) for place in found["places"]],
+                [Problem(**one) for one in found["problems"]],
+            )
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"This is not the description of a document: {error}.") from None
 
 
 class Documents(Sequence[Document]):

@@ -192,15 +192,38 @@ def iter_documents(
 ) -> Iterator[Document]:  # fmt: skip
     """Yield documents as ``read_documents`` does, one at a time, in order; memory does not grow with their number."""
     check_installed()
+    wanted = wanted_documents(Path(folder), only, by_class)
+    yield from read_found(
+        Path(folder), wanted, cache=cache, n_jobs=n_jobs, reading=reading, limits=limits, on_progress=on_progress
+    )
+
+
+def wanted_documents(folder: Path, only: Sequence[str] | None, by_class: bool) -> list[Found | Problem]:
+    """Return the documents of a folder in the order of their ids, or those wanted; Problems are not even opened."""
+    found, problems = find_documents(folder, by_class)
+    by_id = {one.id: one for one in found} | {one.document: one for one in problems}
+    if only is None:
+        return [by_id[name] for name in sorted(by_id, key=order)]
+    unknown = [name for name in only if name not in by_id]
+    if unknown:
+        raise FileNotFoundError(
+            f"Every document must exist. Got {count(len(unknown), 'unknown document')}, the first {unknown[0]!r}."
+        )
+    return [by_id[name] for name in dict.fromkeys(only)]
+
+
+def read_found(
+    folder: Path, wanted: Sequence[Found | Problem], *, cache: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None, reading: Reading | None = None, limits: Limits | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Iterator[Document]:  # fmt: skip
+    """Yield documents that ``wanted_documents`` found, in their order; see ``read_documents`` for the parameters."""
     reading, limits, n_jobs = reading or Reading(), limits or Limits(), _n_jobs(n_jobs)
     if reading.ocr == "auto":
         language_folder(reading.language, reading.language_folder)
     # New processes begin where this one is then.
-    root = Path(folder).absolute()
-    found, problems = find_documents(Path(folder), by_class)
-    jobs = [_Job(one, len(one.files)) for one in found]
-    jobs += [_refused(problem) for problem in problems]
-    jobs = sorted(jobs, key=lambda job: order(job.found.id)) if only is None else chosen(jobs, only)
+    root = folder.absolute()
+    jobs = [_refused(one) if isinstance(one, Problem) else _Job(one, len(one.files)) for one in wanted]
     with PageCache(None if cache is None else Path(cache)) as pages, Workers(n_jobs, limits, reading) as workers:
         yield from _Run(root, workers, pages, reading, limits, on_progress, n_jobs).documents(jobs)
 
@@ -224,17 +247,6 @@ def check_installed() -> None:
             f"Reading documents needs the extra 'documents': pip install 'setrbm[documents]'. Missing: "
             f"{', '.join(missing)}."
         )
-
-
-def chosen(jobs: Sequence[_Job], only: Sequence[str]) -> list[_Job]:
-    """Return the documents with these ids, in this order."""
-    by_id = {job.found.id: job for job in jobs}
-    unknown = [name for name in only if name not in by_id]
-    if unknown:
-        raise FileNotFoundError(
-            f"Every document must exist. Got {count(len(unknown), 'unknown document')}, the first {unknown[0]!r}."
-        )
-    return [by_id[name] for name in dict.fromkeys(only)]
 
 
 @dataclass

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -60,13 +62,20 @@ class RunSummary:
 
 
 Report = Callable[[RunProgress], None]
-_Outcome = Finished | Failure
+Outcome = Finished | Failure
 
 
-@dataclass(frozen=True)
-class _Task:
-    """The folds of one system on one data set that have no result yet."""
+@dataclass(frozen=True, eq=False)
+class Task:
+    """The folds of one system on one data set that have no result yet.
 
+    Attributes
+    ----------
+    data : tuple
+        Sets and labels as they were loaded; the trial has the sets as the system gets them.
+    """
+
+    data: tuple[Any, Any]
     trial: Trial
     system: System
     splits: list[Split]
@@ -74,15 +83,22 @@ class _Task:
 
     @property
     def key(self) -> tuple[str, str]:
+        """The data set and the system."""
         return self.trial.dataset, self.trial.system
 
     @property
     def at_once(self) -> bool:
+        """Whether all folds are trained side by side, on a GPU."""
         return self.trial.engine == "gpu"
 
     def estimator(self, split: Split) -> Any:
+        """Return the unfitted system for a split."""
         engine = "gpu" if self.at_once else "cpu"
         return self.system.make(system_seed(self.plan.seed, split), self.plan.quick, engine, 1)
+
+    def failure(self, split: Split, error: object) -> Failure:
+        """Return what is reported of a fold that has no result."""
+        return Failure(*self.key, split.repeat, split.fold, str(error))
 
     @property
     def cost(self) -> float:
@@ -94,7 +110,17 @@ class _Task:
         return self.system.cost * (sets.n_vectors if isinstance(sets, Bags) else sets.n_pages)
 
 
-def run(plan: Plan, path: Path, report: Report | None = None, record: Record | None = None) -> RunSummary:
+# Runs single folds, and yields the outcomes of each as they come.
+Execute = Callable[[list[tuple[Task, Split]]], Iterator[tuple[Task, list[Outcome]]]]
+
+
+def run(
+    plan: Plan,
+    path: Path,
+    report: Report | None = None,
+    record: Record | None = None,
+    execute: Execute | None = None,
+) -> RunSummary:
     """Run every fold that has no result yet, and append each result to the file as soon as it is there.
 
     Ctrl-C raises KeyboardInterrupt as usual. Finished folds stay in the file; run the same plan again to resume.
@@ -108,6 +134,8 @@ def run(plan: Plan, path: Path, report: Report | None = None, record: Record | N
         Called after every fold, or after the folds that were trained at once.
     record : Record, optional
         Where to record how the results were made.
+    execute : callable, optional
+        What runs the folds, if not processes of this machine or its GPU.
     """
     begin, summary, files = time.perf_counter(), RunSummary([]), FoldFiles(path, plan.curves)
     pairs = [(system.name, dataset) for dataset in plan.datasets for system in plan.systems]
@@ -122,7 +150,7 @@ def run(plan: Plan, path: Path, report: Report | None = None, record: Record | N
             for dataset, data in ((name, plan.load(name)) for name in plan.datasets)
             for system in plan.systems
         ]
-        _run_tasks(tasks, plan, files, summary, report, record)
+        _run_tasks(tasks, plan, files, summary, report, record, execute or _on_this_machine)
         rows = files.put_in_order()
     summary.rows = [row for row in sorted(rows) if (row.system, row.dataset) in set(pairs)]
     summary.seconds = time.perf_counter() - begin
@@ -151,11 +179,14 @@ def _check_others(plan: Plan, known: dict[Any, Fold], path: Path) -> None:
                 _task(plan, system, dataset, data, known, path)
 
 
-def _task(plan: Plan, system: System, dataset: str, data: tuple[Any, Any], known: dict[Any, Fold], path: Path) -> _Task:
-    bags, y = system.view(data[0]), data[1]
-    if isinstance(bags, Bags):
-        # Every engine and every system gets the same numbers.
-        bags = Bags(bags.X.astype(np.float32, copy=False), bags.offsets)
+def seen_by(system: System, sets: Any) -> Any:
+    """Return the sets of a data set as a system gets them: of vectors, every system gets the same numbers."""
+    seen = system.view(sets)
+    return Bags(seen.X.astype(np.float32, copy=False), seen.offsets) if isinstance(seen, Bags) else seen
+
+
+def _task(plan: Plan, system: System, dataset: str, data: tuple[Any, Any], known: dict[Any, Fold], path: Path) -> Task:
+    bags, y = seen_by(system, data[0]), data[1]
     digest = settings_digest(system.make(0, plan.quick, "cpu", 1), bags, y, plan.folds, plan.repeats, plan.seed)
     engine = system.library or ("gpu" if plan.engine == "gpu" and system.side_by_side else "cpu")
     trial = Trial(system.name, dataset, bags, y, plan.seed, digest, engine)
@@ -170,17 +201,18 @@ def _task(plan: Plan, system: System, dataset: str, data: tuple[Any, Any], known
                 f"{system.name} on {dataset}: --quick, --folds, --repeats and the version of setrbm must not change "
                 "within a file. Write to another folder, or delete those lines to run them again."
             )
-    return _Task(trial, system, open_splits, plan)
+    return Task(data, trial, system, open_splits, plan)
 
 
 def _run_tasks(
-    tasks: list[_Task], plan: Plan, files: FoldFiles, summary: RunSummary, report: Report | None,
-    record: Record | None,
+    tasks: list[Task], plan: Plan, files: FoldFiles, summary: RunSummary, report: Report | None,
+    record: Record | None, execute: Execute,
 ) -> None:  # fmt: skip
     """Run all tasks and save each fold as it finishes."""
     clock, show, finished = _Clock(tasks, plan.n_jobs), report or (lambda _: None), False
     try:
-        for task, together in _finished(tasks):
+        units = [(task, split) for task in tasks for split in task.splits]
+        for task, together in execute(units):
             done = [one for one in together if isinstance(one, Finished)]
             files.add(done)
             rows = [one.fold for one in done]
@@ -196,16 +228,16 @@ def _run_tasks(
             record.close(finished)
 
 
-def _finished(tasks: list[_Task]) -> Iterator[tuple[_Task, list[_Outcome]]]:
-    """Run all tasks; yield each fold, or the folds that were trained at once, when finished."""
-    open_tasks = [task for task in tasks if task.splits]
-    yield from _in_workers([(task, task.splits) for task in open_tasks if task.at_once], TASKS_AT_ONCE)
-    for task in open_tasks:
+def _on_this_machine(units: list[tuple[Task, Split]]) -> Iterator[tuple[Task, list[Outcome]]]:
+    """Run folds; those of one system on one data set follow each other, or are trained at once on a GPU."""
+    tasks = [(task, [split for _, split in own]) for task, own in groupby(units, itemgetter(0))]
+    yield from _in_workers([(task, splits) for task, splits in tasks if task.at_once], TASKS_AT_ONCE)
+    for task, splits in tasks:
         if not task.at_once:
-            yield from _in_workers([(task, [split]) for split in task.splits], task.plan.n_jobs)
+            yield from _in_workers([(task, [split]) for split in splits], task.plan.n_jobs)
 
 
-def _in_workers(units: list[tuple[_Task, list[Split]]], n_jobs: int) -> Iterator[tuple[_Task, list[_Outcome]]]:
+def _in_workers(units: list[tuple[Task, list[Split]]], n_jobs: int) -> Iterator[tuple[Task, list[Outcome]]]:
     """Run units of work in worker processes and yield each when finished."""
     left = dict(enumerate(units))
     # If a worker is killed, joblib ends all of them; the unfinished units are tried once more.
@@ -229,21 +261,25 @@ def _in_workers(units: list[tuple[_Task, list[Split]]], n_jobs: int) -> Iterator
         yield task, [_failure(task, split, killed) for split in splits]
 
 
-def _work(number: int, task: _Task, splits: list[Split]) -> tuple[int, list[_Outcome]]:
+def _work(number: int, task: Task, splits: list[Split]) -> tuple[int, list[Outcome]]:
     """Fit and judge the folds of one unit of work."""
+    return number, outcomes_of(task, splits)
+
+
+def outcomes_of(task: Task, splits: list[Split]) -> list[Outcome]:
+    """Fit and judge folds of a task."""
     try:
         estimators = [task.estimator(split) for split in splits]
         if task.at_once:
             folds = fit_and_judge_side_by_side(task.trial, estimators, splits)
         else:
             folds = [fit_and_judge(task.trial, *one) for one in zip(estimators, splits, strict=True)]
-        done = [_done(task, *one) for one in zip(folds, estimators, splits, strict=True)]
+        return [_done(task, *one) for one in zip(folds, estimators, splits, strict=True)]
     except Exception as error:
-        done = [_failure(task, split, error) for split in splits]
-    return number, done
+        return [_failure(task, split, error) for split in splits]
 
 
-def _done(task: _Task, fold: Fold | Exception, fitted: Any, split: Split) -> _Outcome:
+def _done(task: Task, fold: Fold | Exception, fitted: Any, split: Split) -> Outcome:
     """Return a fold with its curve, or how it failed."""
     try:
         if isinstance(fold, Exception):
@@ -264,22 +300,22 @@ def _exit_with(parent: int) -> None:
     Thread(target=watch, daemon=True).start()
 
 
-def _failure(task: _Task, split: Split, error: Exception) -> Failure:
-    return Failure(*task.key, split.repeat, split.fold, f"{type(error).__name__}: {error}")
+def _failure(task: Task, split: Split, error: Exception) -> Failure:
+    return task.failure(split, f"{type(error).__name__}: {error}")
 
 
 class _Clock:
     """Counts finished folds and estimates the time left from similar ones."""
 
-    def __init__(self, tasks: list[_Task], n_jobs: int) -> None:
+    def __init__(self, tasks: list[Task], n_jobs: int) -> None:
         self.tasks, self.n_jobs = tasks, n_jobs
         self.n_all = sum(len(task.splits) for task in tasks)
         self.seconds: dict[tuple[str, str], list[float]] = {task.key: [] for task in tasks}
 
-    def add(self, task: _Task, finished: list[_Outcome]) -> None:
+    def add(self, task: Task, finished: list[Outcome]) -> None:
         self.seconds[task.key] += [done.fold.seconds if isinstance(done, Finished) else 0.0 for done in finished]
 
-    def progress(self, task: _Task) -> RunProgress:
+    def progress(self, task: Task) -> RunProgress:
         note = f"{task.trial.system} on {task.trial.dataset}"
         return RunProgress(sum(map(len, self.seconds.values())), self.n_all, note, self._left())
 

@@ -1,0 +1,94 @@
+"""Sets of a file as a fitted model takes them: its features, and vectors or page texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from setrbm.bags import Bags
+from setrbm.datasets.files import read_bags, read_sets
+from setrbm.datasets.page_texts import holds_page_texts, read_pages
+from setrbm.estimators.pipelines import first_step, takes_texts
+
+OTHER_BAG = "Name another column: bag=... in Python, --bag on the command line."
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a file, or fields of its JSON lines, are what.
+
+    Attributes
+    ----------
+    bag, label : str
+        The columns with the set and the label of a row.
+    ignore : tuple of str
+        Columns that are not features.
+    pages : str
+        The field with the page texts.
+    """
+
+    bag: str = "bag"
+    label: str = "label"
+    ignore: tuple[str, ...] = ()
+    pages: str = "pages"
+
+
+def read_for(model: Any, path: Path, columns: Columns, *, labeled: bool = False) -> Any:
+    """Return the sets of a file as a model takes them, with their labels if asked.
+
+    Parameters
+    ----------
+    model : fitted classifier or pipeline, or None
+        None takes all columns as features.
+    path : Path
+        CSV, Parquet, svmlight or JSON lines.
+    columns : Columns
+    labeled : bool
+        Whether labels are read too.
+
+    Returns
+    -------
+    sets : Bags or PageTexts; with labels a tuple of sets and labels
+    """
+    texts = holds_page_texts(path)
+    _check_kind(model, path, texts)
+    if texts:
+        documents = read_pages(path, columns.bag, columns.label, columns.pages, with_labels=labeled)
+        return (documents, documents.y) if labeled else documents
+    features = _features_of(model, columns)
+    read: Any = read_sets if labeled else read_bags
+    found = read(path, columns.bag, columns.label, ignore=columns.ignore, **features)
+    _check_width(path, found[0] if labeled else found, features.get("n_features"))
+    return found
+
+
+def _check_kind(model: Any, path: Path, texts: bool) -> None:
+    """Refuse texts for a model of vectors, and vectors for a model of texts."""
+    if model is None or takes_texts(model) == texts:
+        return
+    has, needs = ("page texts", "vectors") if texts else ("vectors", "page texts")
+    raise ValueError(f"The data must be of the kind the model was fitted to: {needs}. Got {has} in {str(path)!r}.")
+
+
+def _features_of(model: Any, columns: Columns) -> dict[str, Any]:
+    """Return which features to read: by name if the model knows names, else how many."""
+    if model is None:
+        return {}
+    first = first_step(model)
+    names = getattr(first, "feature_names_in_", None)
+    known = set() if names is None else set(names)
+    if needed := [name for name in columns.ignore if name in known]:
+        raise ValueError(f"Columns to ignore must not be features of the model. Got {needed[0]!r}.")
+    if columns.bag in known:
+        raise ValueError(f"The bag column must not be a feature of the model. Got {columns.bag!r}. {OTHER_BAG}")
+    return {"feature_names": names, "n_features": first.n_features_in_}
+
+
+def _check_width(path: Path, bags: Bags, n_features: int | None) -> None:
+    """Refuse vectors of another length than the model's."""
+    if n_features is not None and bags.shape[1] != n_features:
+        raise ValueError(
+            f"{str(path)!r} must have {n_features} feature columns, as many as the model has features. Got "
+            f"{bags.shape[1]}. Use --ignore for columns that are not features."
+        )

@@ -1,0 +1,77 @@
+"""Predictions as columns, and their files: CSV and Parquet."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from typing import IO, Any
+
+import numpy as np
+
+from setrbm._types import Array, Floats, Mask
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What a model says about sets.
+
+    Attributes
+    ----------
+    ids : ndarray of shape (n_sets,)
+    classes : ndarray of shape (n_classes,)
+    p : ndarray of shape (n_sets, n_classes)
+        The probability of each class.
+    accepted : ndarray of bool of shape (n_sets,), or None
+        Of a reject option: which sets are not left to a person.
+    """
+
+    ids: Array
+    classes: Array
+    p: Floats
+    accepted: Mask | None
+
+    def columns(self, bag: str, label: str, every: bool) -> dict[str, Array]:
+        """Return the columns of a table with one row per set; every probability if asked."""
+        best = self.p.argmax(axis=1)
+        found = {bag: self.ids, label: self.classes[best], "probability": self.p[np.arange(len(best)), best]}
+        if self.accepted is not None:
+            found["accepted"] = self.accepted
+        return found | {f"p_{name}": self.p[:, k] for k, name in enumerate(self.classes.tolist()) if every}
+
+
+def predicted(model: Any, sets: Any) -> Predicted:
+    """Return what a fitted classifier says about sets.
+
+    Parameters
+    ----------
+    model : fitted classifier, pipeline or reject option
+    sets : Bags or PageTexts
+    """
+    accepted = np.asarray(model.accepts(sets)) if hasattr(model, "accepts") else None
+    return Predicted(sets.ids, model.classes_, model.predict_proba(sets), accepted)
+
+
+def as_csv(columns: dict[str, Array]) -> str:
+    """Return columns as CSV: from the third on, numbers have six digits and booleans small letters."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    ids, labels, *others = columns.values()
+    writer.writerows(zip(ids.tolist(), labels.tolist(), *map(_cells, others), strict=True))
+    return text.getvalue()
+
+
+def _cells(values: Array) -> list[Any]:
+    if values.dtype.kind == "b":
+        return [str(value).lower() for value in values.tolist()]
+    return [f"{value:.6g}" if isinstance(value, float) else value for value in values.tolist()]
+
+
+def write_table(file: IO[bytes], columns: dict[str, Array]) -> None:
+    """Write columns as Parquet to an open file; the same columns give the same bytes."""
+    import pyarrow
+    import pyarrow.parquet
+
+    table = pyarrow.table({name: pyarrow.array(values.tolist()) for name, values in columns.items()})
+    pyarrow.parquet.write_table(table, file, compression="zstd")
