@@ -165,9 +165,11 @@ class ReadingWatch:
     """Shows how far reading has come: pages per second, and the time left."""
 
     def __init__(self, bar: Bar) -> None:
-        self._bar, self._begin = bar, time.perf_counter()
+        self._bar, self._begin = bar, 0.0
 
     def __call__(self, progress: Progress) -> None:
+        # Reading may begin long after this object was made.
+        self._begin = self._begin or time.perf_counter()
         seconds = time.perf_counter() - self._begin
         rate = (progress.n_pages_done - progress.n_pages_cached) / max(seconds, 1e-9)
         left = progress.n_pages_expected - progress.n_pages_done

@@ -28,6 +28,8 @@ INSTALL = "Working on a cluster needs the extra 'dask': pip install 'setrbm[dask
 TICK, LOOK = 0.01, 1.0
 # How long a cluster may be without workers, in seconds.
 PATIENCE = 60.0
+# Stands for a result that was lost with its worker, and is made again.
+AGAIN = object()
 
 
 class VersionError(RuntimeError):
@@ -200,11 +202,11 @@ class Cluster:
             completed = as_completed(list(waiting), loop=self.client.loop)
             while waiting:
                 for future in self._next(completed):
-                    if future.done():
-                        yield waiting.pop(future), _result(future)
-                    else:
-                        # The worker died with the result; it is made again.
+                    result = _result(future, self.patience) if future.done() else AGAIN
+                    if result is AGAIN:
                         completed.add(future)
+                    else:
+                        yield waiting.pop(future), result
         finally:
             self.client.cancel(list(waiting), force=True)
 
@@ -264,12 +266,15 @@ def _checked(expected: str, function: Callable[..., Any], *arguments: Any) -> An
     return function(*arguments)
 
 
-def _result(future: Any) -> Any:
-    """Return the result of a future, or why there is none; raise VersionError."""
+def _result(future: Any, patience: float) -> Any:
+    """Return the result of a future, or why there is none; AGAIN if it died with its worker; raise VersionError."""
     from distributed import KilledWorker
 
     if future.status == "finished":
-        return future.result()
+        try:
+            return future.result(timeout=patience)
+        except TimeoutError:
+            return AGAIN
     if future.status == "cancelled":
         return Lost("the cluster forgot the task; was the scheduler started again?")
     error = future.exception()
