@@ -31,7 +31,7 @@ from setrbm.documents.generate import generate_mail
 
 # Sets per file, which make files of at least 50 MB, and how many files.
 N_SETS, QUICK_SETS, N_FILES = 25_000, 500, 12
-N_TASKS, ROUNDS, READING_ROUNDS = 2_000, 3, 2
+N_TASKS, ROUNDS, READING_ROUNDS = 2_000, 7, 2
 N_DOCUMENTS, QUICK_DOCUMENTS = 64, 12
 
 

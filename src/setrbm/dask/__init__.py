@@ -17,6 +17,7 @@ __all__ = ["Columns", "Receipt", "VersionError", "connected", "read_documents", 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "Columns": "scoring",
         "Receipt": "scoring",
         "VersionError": "cluster",
         "connected": "cluster",

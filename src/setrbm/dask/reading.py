@@ -18,8 +18,9 @@ from setrbm.documents.pages import Document, Documents, Problem
 from setrbm.documents.reading import read_found, wanted_documents
 from setrbm.documents.reading_settings import Reading
 
-# Documents per task: starting a reading process takes about as long as OCR of two pages.
-BATCH = 16
+# The largest and smallest number of documents per task: starting a reading process takes about as long as OCR of two
+# pages, and the last tasks should end at about the same time. A thread gets a quarter of its share at a time.
+LARGEST, SMALLEST, PARTS = 16, 2, 4
 
 
 def read_documents(
@@ -56,11 +57,12 @@ def read_documents(
     paths = [place / f"{_key(root, one, reading, limits)}.json" for one in wanted]
     found = {k: document for k, path in enumerate(paths) if (document := _kept(path)) is not None}
     missing = [k for k in range(len(wanted)) if k not in found]
-    batches = [missing[first : first + BATCH] for first in range(0, len(missing), BATCH)]
+    # Without work, no cluster is waited for.
+    cluster = Cluster(client) if missing else None
+    batches = batched(missing, cluster.n_threads if cluster else 1)
     jobs = [(str(root), [wanted[k] for k in batch], reading, limits) for batch in batches]
     n_pages = 0
-    # Without work, no cluster is waited for.
-    for number, result in Cluster(client).run(read_batch, jobs) if jobs else ():
+    for number, result in cluster.run(read_batch, jobs) if cluster else ():
         for k, document in zip(batches[number], _documents(result, [wanted[k] for k in batches[number]]), strict=True):
             found[k] = document
             n_pages += len(document)
@@ -69,6 +71,22 @@ def read_documents(
         if on_progress is not None:
             on_progress(len(found), len(wanted), n_pages)
     return Documents([found[k] for k in range(len(wanted))])
+
+
+def batched(positions: Sequence[int], n_threads: int) -> list[list[int]]:
+    """Return positions in batches that become smaller towards the end.
+
+    Examples
+    --------
+    >>> [len(batch) for batch in batched(range(64), 2)]
+    [8, 7, 6, 5, 4, 4, 3, 3, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1]
+    """
+    left, batches = list(positions), []
+    while left:
+        size = min(LARGEST, max(SMALLEST, len(left) // (PARTS * max(n_threads, 1))))
+        batches.append(left[:size])
+        left = left[size:]
+    return batches
 
 
 def read_batch(folder: str, wanted: list[Found | Problem], reading: Reading, limits: Limits) -> list[dict[str, Any]]:
