@@ -144,8 +144,8 @@ def test_a_fault_of_our_own_is_called_one(work, monkeypatch):
     def broken(*_):
         raise KeyError("lost")
 
-    monkeypatch.setattr("setrbm.cli.predict._answers", broken)
-    result = run("predict", work / "model.safetensors", work / "data.csv")
+    monkeypatch.setattr("setrbm.cli.predict._as_json", broken)
+    result = run("predict", work / "model.safetensors", work / "data.csv", "--json")
     assert result.exit_code == 1
     assert "failed unexpectedly: KeyError: 'lost'" in result.stderr
     assert "SETRBM_TRACEBACK=1" in result.stderr

@@ -72,7 +72,7 @@ def test_a_folder_with_both_tables_gets_both_pages(tmp_path):
         (("--repeats", 2), "table2 takes neither --folds nor --repeats nor --seed"),
         (("--seed", 7), "table2 takes neither --folds nor --repeats nor --seed"),
         (("--engine", "gpu"), "table2 must run on the CPU: its sets are sparse. Got --engine gpu. Leave it out."),
-        (("-d", "musk1"), "The data set of table2 must be one of DsUs, DsDe, threads, debian. Got 'musk1'."),
+        (("-d", "musk1"), "The data set of table2 must be one of DsUs, DsDe, threads, debian, pictures. Got 'musk1'."),
         (("-m", "SVM-maxx"), "The nearest: 'SVM-max'"),
     ],
 )
@@ -87,5 +87,5 @@ def test_missing_collections_are_told_before_any_work(tmp_path):
     result = run("reproduce", "table2", "-o", tmp_path / "out", "--data-home", tmp_path)
     assert result.exit_code == 2
     assert "There is no file of threads: ng20_threads.jsonl.gz or " in result.stderr
-    assert "Or run without them: -d DsUs -d DsDe." in result.stderr
+    assert "Or run without them: -d DsUs -d DsDe -d pictures." in result.stderr
     assert not (tmp_path / "out").exists()

@@ -78,7 +78,7 @@ def test_missing_files_are_named_with_where_they_are_looked_for(threads, tmp_pat
 
 def test_names_are_found_in_any_case():
     assert [find_dataset(name) for name in ("dsus", "DSDE", "Threads")] == ["DsUs", "DsDe", "threads"]
-    with pytest.raises(ValueError, match="must be one of DsUs, DsDe, threads, debian. Got 'musk1'"):
+    with pytest.raises(ValueError, match="must be one of DsUs, DsDe, threads, debian, pictures. Got 'musk1'"):
         find_dataset("musk1")
 
 

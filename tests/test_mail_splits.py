@@ -9,7 +9,7 @@ from setrbm.reproduction.mail_splits import RATIOS, mail_splits
 
 # The first test sets of "debian".
 FIRST = [[3, 7, 9], [4, 7, 10], [3, 4, 15], [4, 7, 9], [3, 9, 10]]
-SIZES = {"DsUs": 16_808, "DsDe": 14_593, "threads": 7608, "debian": 3440}
+SIZES = {"DsUs": 16_808, "DsDe": 14_593, "threads": 7608, "debian": 3440, "pictures": 1000}
 
 
 def splits_of(dataset, n=None):

@@ -106,12 +106,12 @@ def test_binary_words_are_those_of_the_paper_and_leave_vectors_alone(mail):
 def test_of_page_pictures_the_rows_of_the_paper_get_words_and_the_other_features(pictures):
     (data, _), documents = pictures, pictures[0].words
     sets = BinaryWords().fit_transform(documents)
-    n_words = BinaryWords().fit_transform(data.texts).n_features
-    assert sets.n_features == n_words + 48 + 17 + 18
+    n_words = BinaryWords().fit_transform(data.texts).shape[1]
+    assert sets.shape[1] == n_words + 48 + 17 + 18
     assert set(sets.X[:, :n_words].data) == {1.0}
     # The vocabulary is that of the training part.
     few = BinaryWords().fit(documents[:30])
-    assert few.transform(documents).n_features == BinaryWords().fit_transform(documents[:30]).n_features
+    assert few.transform(documents).shape[1] == BinaryWords().fit_transform(documents[:30]).shape[1]
 
 
 def test_the_digest_covers_every_page_that_was_read(pictures):

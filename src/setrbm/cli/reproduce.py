@@ -187,7 +187,7 @@ def _make_pictures(plan: Plan, quiet: bool) -> None:
         def generated(done: int) -> None:
             bar.show(done / n, f"generated {done:,} of {n:,}")
 
-        make_pictures(plan.seed, plan.quick, generated, ReadingWatch(bar))
+        make_pictures(plan.quick, generated, ReadingWatch(bar))
 
 
 def _check_device() -> None:

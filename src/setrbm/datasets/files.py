@@ -160,7 +160,7 @@ def write_parquet(
     >>> from setrbm.datasets import read_bags, write_parquet
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "words.parquet")
-    ...     write_parquet(path, Bags(csr_array([[0, 1.0, 1.0], [1.0, 0, 0]]), [0, 1, 2]))
+    ...     write_parquet(path, Bags(csr_array([[0, 1.0, 2.0], [1.0, 0, 0]]), [0, 1, 2]))
     ...     read_bags(path)
     Bags(2 sets, 2 vectors, 3 features, CSR float64)
     """

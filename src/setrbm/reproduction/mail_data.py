@@ -22,11 +22,9 @@ from setrbm.datasets.benchmarks import data_folder
 from setrbm.documents.features import texts_of
 from setrbm.documents.pages import Documents
 from setrbm.documents.reading import check_installed
-from setrbm.reproduction.mail_pictures import load_pictures
+from setrbm.reproduction.mail_pictures import SEED, load_pictures
 from setrbm.reproduction.paper import MAIL_DATASETS
 
-# The seed of the generated mail and of all splits.
-SEED = 2011
 # The number of sets of each data set in a quick run.
 N_QUICK = 600
 FOLDERS = ("", "mail")

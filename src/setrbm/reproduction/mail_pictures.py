@@ -6,6 +6,7 @@ Reading a thousand pieces takes a quarter of an hour on two cores; what was read
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,10 @@ from setrbm._files import replacing
 from setrbm.bags import Labels
 from setrbm.datasets.benchmarks import cache_folder
 from setrbm.documents.pages import Document, Documents, Page
+from setrbm.documents.reading_settings import VERSION
 
+# The seed of the generated mail.
+SEED = 2011
 # The size that two cores can read in a quarter of an hour: 3,000 pages.
 N_SETS, N_QUICK = 1_000, 60
 # Six classes, as in the paper's DsUs, and the whole range of noise.
@@ -25,8 +29,9 @@ SETTINGS: dict[str, Any] = {"collection": "DsUs", "pages_per_set": 3.0, "noise":
 
 
 def pictures_path(quick: bool) -> Path:
-    """Return the file with the pages that were read."""
-    return cache_folder() / "mail-pictures" / f"{n_sets_of(quick)}-read.jsonl.gz"
+    """Return the file with the pages that were read; its name tells what was generated, and how it was read."""
+    about = hashlib.sha256(json.dumps([SEED, SETTINGS, VERSION]).encode()).hexdigest()[:8]
+    return cache_folder() / "mail-pictures" / f"{n_sets_of(quick)}-{about}-read.jsonl.gz"
 
 
 def n_sets_of(quick: bool) -> int:
@@ -35,16 +40,12 @@ def n_sets_of(quick: bool) -> int:
 
 
 def make_pictures(
-    seed: int,
-    quick: bool,
-    on_piece: Callable[[int], None] | None = None,
-    on_progress: Callable[[Any], None] | None = None,
+    quick: bool, on_piece: Callable[[int], None] | None = None, on_progress: Callable[[Any], None] | None = None
 ) -> None:
     """Generate the mail and read it, unless that was done before.
 
     Parameters
     ----------
-    seed : int
     quick : bool
     on_piece, on_progress : callable, optional
         As for ``generate_mail`` and ``read_documents``.
@@ -55,8 +56,8 @@ def make_pictures(
     from setrbm.documents import read_documents
     from setrbm.documents.generate import generate_mail
 
-    mail = path.parent / f"{n_sets_of(quick)}"
-    manifest = generate_mail(mail, n_sets_of(quick), random_state=seed, on_piece=on_piece, **SETTINGS)
+    mail = path.with_name(path.name.removesuffix("-read.jsonl.gz"))
+    manifest = generate_mail(mail, n_sets_of(quick), random_state=SEED, on_piece=on_piece, **SETTINGS)
     documents = read_documents(mail, manifest.documents, cache=path.parent / "pages.sqlite", on_progress=on_progress)
     with replacing(path) as file, gzip.open(file, "wt", encoding="utf-8", compresslevel=1) as lines:
         for document, label in zip(documents, manifest.labels, strict=True):

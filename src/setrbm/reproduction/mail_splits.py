@@ -11,7 +11,7 @@ import numpy as np
 
 from setrbm._types import Integers
 from setrbm.evaluation.splits import Split, repeated_folds
-from setrbm.reproduction.mail_data import SEED
+from setrbm.reproduction.mail_pictures import SEED
 
 N_SPLITS = 5
 # Of the real collections: the share of the sets that is tested, and of "threads" the shares that are trained on.
@@ -23,6 +23,7 @@ RATIOS = {
     "DsDe": 1 / (N_SPLITS - 1),
     "threads": sum(TESTED / share for share in TRAINED) / len(TRAINED),
     "debian": TESTED / (1 - TESTED),
+    "pictures": 1 / (N_SPLITS - 1),
 }
 
 
