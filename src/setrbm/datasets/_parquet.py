@@ -29,6 +29,7 @@ from setrbm.datasets._rows import (
 PANDAS_INDEX = re.compile(r"__index_level_[0-9]+__")
 # The columns of sparse vectors.
 INDICES, VALUES = "indices", "values"
+MAX_INT32 = 2**31 - 1
 
 
 def read_parquet(path: Path, wanted: Wanted) -> Table:
@@ -90,17 +91,10 @@ def _read_lists(path: Path, table: Any, wanted: Wanted) -> Table:
     """Read sparse vectors: each row has a list of the numbers of features, and one of their values (1 if missing)."""
     columns = find_columns(path, table.column_names, replace(wanted, feature_names=(INDICES,), ignore=()))
     indices, indptr = _flat(path, table, INDICES)
-    values = np.ones(len(indices), np.float32)
-    if VALUES in table.column_names:
-        values, ends = _flat(path, table, VALUES)
-        if not np.array_equal(ends, indptr):
-            row = int(np.argmax(ends != indptr))
-            raise ValueError(
-                f"{INDICES!r} and {VALUES!r} must be equally long. {_row(row - 1)} of {str(path)!r} differs."
-            )
+    values = _values(path, table, indptr)
     n_features = _checked_width(path, indices, indptr, wanted.n_features)
-    kind = np.float32 if values.dtype == np.float32 else np.float64
-    X = sparse.csr_array((values.astype(kind), indices, indptr), shape=(table.num_rows, n_features))
+    # Copies, since arrays that belong to pyarrow cannot be written to.
+    X = sparse.csr_array((values, indices.astype(indptr.dtype), indptr), shape=(table.num_rows, n_features))
     X.sort_indices()
     if not X.has_canonical_format:
         raise ValueError(f"A list of {INDICES!r} must name each feature once. One of {str(path)!r} names one twice.")
@@ -117,7 +111,18 @@ def _read_lists(path: Path, table: Any, wanted: Wanted) -> Table:
     )
 
 
-def _flat(path: Path, table: Any, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+def _values(path: Path, table: Any, indptr: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the values of all lists, 1 if there are none; float32 is kept, other numbers become float64."""
+    if VALUES not in table.column_names:
+        return np.ones(indptr[-1], np.float32)
+    values, ends = _flat(path, table, VALUES)
+    if not np.array_equal(ends, indptr):
+        row = int(np.argmax(ends != indptr))
+        raise ValueError(f"{INDICES!r} and {VALUES!r} must be equally long. {_row(row - 1)} of {str(path)!r} differs.")
+    return values.astype(np.float32 if values.dtype == np.float32 else np.float64)
+
+
+def _flat(path: Path, table: Any, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Return the numbers of all lists of a column, and where each list begins and ends."""
     column = table.column(name)
     flat = column.combine_chunks().flatten()
@@ -130,10 +135,12 @@ def _flat(path: Path, table: Any, name: str) -> tuple[npt.NDArray[Any], npt.NDAr
     import pyarrow.compute
 
     lengths = pyarrow.compute.list_value_length(column).to_numpy()
-    return flat.to_numpy(zero_copy_only=False), np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    # 32 bits where they are enough: with 64, scipy would copy the indices of all values.
+    kind = np.int32 if len(flat) <= MAX_INT32 else np.int64
+    return flat.to_numpy(zero_copy_only=False), np.concatenate([[0], np.cumsum(lengths)]).astype(kind)
 
 
-def _checked_width(path: Path, indices: npt.NDArray[Any], indptr: npt.NDArray[np.int64], n_features: int | None) -> int:
+def _checked_width(path: Path, indices: npt.NDArray[Any], indptr: npt.NDArray[Any], n_features: int | None) -> int:
     """Return the number of features; raise ValueError for a number of a feature that is out of range."""
     width = (int(indices.max()) + 1 if len(indices) else 1) if n_features is None else n_features
     limit = MAX_FEATURES if n_features is None else n_features
