@@ -6,7 +6,6 @@ import ctypes
 import math
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -21,8 +20,8 @@ from setrbm.documents.sources import Gray, Lettering
 LARGEST_SHARE_OF_NONSENSE = 0.2
 # Of a page that is mostly a picture, a few words are a note of the scanner's, not its text.
 PICTURE_SHARE, FEWEST_WORDS = 0.5, 20
-# How deep pictures are looked for in forms, and how many are compared with the page.
-DEPTH, MOST_PICTURES = 5, 50
+# How deep pictures are looked for in forms, and the rows and columns of the grid on which their cover is measured.
+DEPTH, GRID = 5, 100
 POINTS_PER_INCH = 72.0
 
 
@@ -63,7 +62,7 @@ class PdfSource:
             words = _words(codes)
             if not words or not _is_sound(codes):
                 return None
-            if len(words) < FEWEST_WORDS and _picture_share(page, *self._size(page)) > PICTURE_SHARE:
+            if len(words) < FEWEST_WORDS and picture_share(page) > PICTURE_SHARE:
                 return None
             boxes = np.array([_box(text, page, first, last, shape) for first, last in words], dtype=np.int32)
             names = tuple("".join(map(chr, codes[first:last])) for first, last in words)
@@ -169,10 +168,19 @@ def _on_picture(page: Any, x: float, y: float, shape: tuple[int, int]) -> tuple[
     return column.value, row.value
 
 
-def _picture_share(page: Any, width: float, height: float) -> float:
-    """Return the share of the page that the largest pictures cover."""
-    share = 0.0
-    for found in islice(_pictures(page), MOST_PICTURES):
-        left, bottom, right, top = found.get_bounds()
-        share = max(share, min(right - left, width) * min(top - bottom, height) / (width * height))
-    return share
+def picture_share(page: Any) -> float:
+    """Return the share of the page that all its pictures cover together: a scan may be stored as strips or tiles."""
+    covered = np.zeros((GRID, GRID), dtype=bool)
+    for found in _pictures(page):
+        corners = np.array([_on_page(found, page, corner) for corner in found.get_quad_points()])
+        (left, top), (right, bottom) = corners.min(axis=0).clip(0, GRID), corners.max(axis=0).clip(0, GRID)
+        covered[top:bottom, left:right] = True
+    return float(covered.mean())
+
+
+def _on_page(found: Any, page: Any, corner: tuple[float, float]) -> tuple[int, int]:
+    """Return where a corner of a picture is on the grid; what is in forms is placed by the matrices of the forms."""
+    while found.container is not None:
+        found = found.container
+        corner = found.get_matrix().on_point(*corner)
+    return _on_picture(page, *corner, (GRID, GRID))

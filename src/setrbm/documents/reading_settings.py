@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 # Raised when pages are read differently, so that cached ones are read again.
-VERSION = 2
+VERSION = 3
 
 
 @dataclass(frozen=True)
