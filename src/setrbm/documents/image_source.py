@@ -18,6 +18,11 @@ FORMATS = ("TIFF", "JPEG", "PNG")
 # Believable dots per inch, and the longer side of a page in inches. Cameras say 72 or 96 whatever they photograph, and
 # Pillow says 72 where nothing is said.
 DPI, INCHES = (99.0, 1250.0), (2.0, 50.0)
+# Faxes have up to four times as many dots per inch in one direction as in the other, such as 204 x 98. No camera says
+# so, and fewer dots can be believed.
+FAX_DPI, SAME, MOST_DIFFERENT = (60.0, 1250.0), 1.01, 4.5
+# Where Exif says how a picture is turned, and the values that swap its sides.
+ORIENTATION, SWAPPED = 0x0112, (5, 6, 7, 8)
 # Pictures within this factor of the wanted resolution are not resized; none is enlarged more than three times.
 CLOSE, MOST_ENLARGED = 1.1, 3.0
 # Sizes are checked here before anything is decoded.
@@ -43,13 +48,14 @@ class ImageSource:
         """Return a frame in gray, upright by its own record, with about the wanted dots per inch."""
         with _reporting_damage():
             image = self._frame(number)
-            full, own = max(image.size), _dpi(image)
+            full, own = _full(image)
             if image.format == "JPEG":
                 # Decodes at a half or a quarter of the size where that is enough.
-                image.draft("L", tuple(max(1, int(side * dpi / own)) for side in image.size))
+                image.draft("L", tuple(max(1, int(side * dpi / min(own))) for side in image.size))
             ImageOps.exif_transpose(image, in_place=True)
             gray = _gray(image)
-            return _resized(gray, own * max(gray.size) / full, dpi)
+            across, down = (one * now / old for one, now, old in zip(own, gray.size, full, strict=True))
+            return _resized(gray, across, down, dpi)
 
     def lettering(self, number: int, shape: tuple[int, int]) -> Lettering | None:
         """Return None: pictures have no text layer."""
@@ -87,15 +93,42 @@ def _reporting_damage() -> Iterator[None]:
         raise DocumentError("the picture is damaged") from None
 
 
-def _dpi(image: Any) -> float:
-    """Return the dots per inch of a picture as it says, or as if its longer side were that of A4."""
-    longest = float(max(image.size))
+def _full(image: Any) -> tuple[tuple[int, int], tuple[float, float]]:
+    """Return width and height of a picture when it is upright, and its dots per inch across and down."""
+    size, said = image.size, _said(image)
+    if image.getexif().get(ORIENTATION) in SWAPPED:
+        said = said[::-1]
+        # Pillow swaps the sides of a TIFF itself.
+        size = size if image.format == "TIFF" else size[::-1]
+    return size, _resolution(size, *said)
+
+
+def _resolution(size: tuple[int, int], across: float, down: float) -> tuple[float, float]:
+    """Return the dots per inch as a picture says, or as if its longer side were that of A4."""
+    if _is_fax(across, down) and _is_size(max(size[0] / across, size[1] / down)):
+        return across, down
+    longest = float(max(size))
+    own = across if DPI[0] <= across <= DPI[1] and _is_size(longest / across) else longest / A4_INCHES
+    return own, own
+
+
+def _said(image: Any) -> tuple[float, float]:
+    """Return the dots per inch that a picture says it has; 0 where it says nothing that makes sense."""
     try:
-        said = float(image.info.get("dpi", (0.0, 0.0))[0])
-    except (TypeError, ValueError, IndexError, ZeroDivisionError):
-        said = 0.0
-    is_likely = DPI[0] <= said <= DPI[1] and INCHES[0] <= longest / said <= INCHES[1]
-    return said if is_likely else longest / A4_INCHES
+        across, down = map(float, image.info.get("dpi", (0.0, 0.0)))
+    except (TypeError, ValueError, ZeroDivisionError):
+        return 0.0, 0.0
+    return across, down
+
+
+def _is_fax(across: float, down: float) -> bool:
+    """Return whether believable resolutions differ, so that the dots are not square."""
+    low, high = min(across, down), max(across, down)
+    return FAX_DPI[0] <= low and high <= FAX_DPI[1] and SAME < high / low < MOST_DIFFERENT
+
+
+def _is_size(inches: float) -> bool:
+    return INCHES[0] <= inches <= INCHES[1]
 
 
 def _gray(image: Any) -> Any:
@@ -120,10 +153,12 @@ def _stretched(values: Any) -> Gray:
     return np.asarray(((values - low) * (255.0 / (high - low))).clip(0, 255), dtype=np.uint8)
 
 
-def _resized(gray: Any, own: float, dpi: float) -> tuple[Gray, float]:
-    factor = min(dpi / own, MOST_ENLARGED)
-    if not 1.0 / CLOSE <= factor <= CLOSE:
-        size = tuple(max(1, round(side * factor)) for side in gray.size)
-        gray = gray.resize(size, Image.Resampling.BICUBIC, reducing_gap=2.0)
-        own *= factor
-    return np.array(gray, dtype=np.uint8), own
+def _resized(gray: Any, across: float, down: float, dpi: float) -> tuple[Gray, float]:
+    """Return a picture with square dots and about the wanted dots per inch, and how many they are."""
+    target = min(dpi, MOST_ENLARGED * min(across, down))
+    is_square = max(across, down) <= SAME * min(across, down)
+    if is_square and 1.0 / CLOSE <= target / across <= CLOSE:
+        return np.array(gray, dtype=np.uint8), across
+    size = max(1, round(gray.width * target / across)), max(1, round(gray.height * target / down))
+    gray = gray.resize(size, Image.Resampling.BICUBIC, reducing_gap=2.0)
+    return np.array(gray, dtype=np.uint8), target
