@@ -17,8 +17,8 @@ from setrbm.documents.pages import DocumentError
 
 # How much of a name is shown.
 LONGEST_NAME = 80
-# Parts of web pages that are not text.
-UNSEEN = ("script", "style", "head", "title")
+# Parts of web pages that are not text. What else is in a head is shown, as browsers do: its end may be omitted.
+UNSEEN = ("script", "style", "title")
 
 
 @dataclass(frozen=True)
@@ -152,15 +152,21 @@ def _messages(part: Message[Any, Any]) -> list[Message[Any, Any]]:
     return [one for one in payload if isinstance(one, Message)] if isinstance(payload, list) else []
 
 
-def _walk(message: Message[Any, Any]) -> list[Message[Any, Any]]:
-    """Return the parts of a mail that hold something; parts of attached mails are not looked into."""
-    found, open_parts = [], [message]
+def _walk(message: Message[Any, Any]) -> list[tuple[Message[Any, Any], int]]:
+    """Return the parts of a mail that hold something, each with the number of the alternatives it belongs to, or 0.
+
+    Parts of attached mails are not looked into.
+    """
+    found, open_parts, n_alternatives = [], [(message, 0)], 0
     while open_parts:
-        part = open_parts.pop(0)
-        if part.is_multipart() and part.get_content_type() != "message/rfc822":
-            open_parts[:0] = _messages(part)
-        else:
-            found.append(part)
+        part, group = open_parts.pop(0)
+        if not part.is_multipart() or part.get_content_type() == "message/rfc822":
+            found.append((part, group))
+            continue
+        if part.get_content_type() == "multipart/alternative" and not group:
+            n_alternatives += 1
+            group = n_alternatives
+        open_parts[:0] = [(one, group) for one in _messages(part)]
     return found
 
 
@@ -168,16 +174,24 @@ def _is_text(part: Message[Any, Any]) -> bool:
     return part.get_content_type() in ("text/plain", "text/html") and part.get_content_disposition() != "attachment"
 
 
+def _is_plain(part: Message[Any, Any]) -> bool:
+    return part.get_content_type() == "text/plain"
+
+
 def _attachments(message: Message[Any, Any]) -> list[Message[Any, Any]]:
-    return [part for part in _walk(message) if not _is_text(part)]
+    return [part for part, _ in _walk(message) if not _is_text(part)]
 
 
 def _text_of(message: Message[Any, Any]) -> str:
-    """Return the subject and the text of a mail: the plain one if there is one, else that of the web page."""
-    texts = [part for part in _walk(message) if _is_text(part)]
-    plain = [part for part in texts if part.get_content_type() == "text/plain"]
-    pieces = [_decoded(part) if plain else _unmarked(_decoded(part)) for part in plain or texts]
-    return "\n".join([_header(message.get("subject")), *pieces])
+    """Return the subject and the texts of a mail; of alternatives the plain text, if it is not blank."""
+    parts = [(part, group) for part, group in _walk(message) if _is_text(part)]
+    told = {group for part, group in parts if group and _is_plain(part) and _decoded(part).strip()}
+    pieces = [_text(part) for part, group in parts if _is_plain(part) or group not in told]
+    return "\n".join([_header(message.get("subject")), *(piece for piece in pieces if piece.strip())])
+
+
+def _text(part: Message[Any, Any]) -> str:
+    return _decoded(part) if _is_plain(part) else _unmarked(_decoded(part))
 
 
 def _header(value: Any) -> str:
@@ -230,28 +244,39 @@ class _Text(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.pieces: list[str] = []
-        self._hidden = 0
+        self._unseen = ""
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
-        """Begin a line at every element; count those that are not shown."""
-        self._hidden += tag in UNSEEN
+        """Begin a line at every element; note the one that is not shown."""
+        if tag in UNSEEN or tag == "body":
+            self._unseen = "" if tag == "body" else tag
         self.pieces.append("\n" if tag in ("br", "p", "div", "tr", "li", "h1", "h2", "h3") else " ")
 
     def handle_endtag(self, tag: str) -> None:
-        """Count the elements that are not shown."""
-        self._hidden = max(0, self._hidden - (tag in UNSEEN))
+        """Note the end of the element that is not shown."""
+        if tag == self._unseen:
+            self._unseen = ""
 
     def handle_data(self, data: str) -> None:
         """Keep what is shown."""
-        if not self._hidden:
+        if not self._unseen:
             self.pieces.append(data)
 
 
 def _unmarked(page: str) -> str:
     parser = _Text()
     try:
-        parser.feed(page)
+        parser.feed(_without_unclosed(page))
         parser.close()
     except (ValueError, AssertionError):
         return page
     return "".join(parser.pieces)
+
+
+def _without_unclosed(page: str) -> str:
+    """Return a web page without the beginnings of unseen elements that never end: they would hide all that follows."""
+    for tag in UNSEEN:
+        ends = [found.end() for found in re.finditer(rf"</{tag}\b", page, re.IGNORECASE)]
+        last = ends[-1] if ends else 0
+        page = page[:last] + re.sub(rf"<{tag}\b[^<>]*>", " ", page[last:], flags=re.IGNORECASE)
+    return page
