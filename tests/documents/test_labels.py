@@ -1,5 +1,7 @@
 """The classes of documents: from folders, from a manifest, and what is wrong with either."""
 
+import os
+
 import pytest
 from PIL import Image
 
@@ -35,6 +37,33 @@ def test_a_manifest_comes_before_folders(tmp_path):
     assert labels_of(tmp_path, tmp_path / "mine.csv").classes == {"bill/a.pdf": "mine"}
 
 
+def test_entries_that_are_no_documents_are_named(tmp_path):
+    write(tmp_path / "bill" / "a.pdf")
+    (tmp_path / "bill" / "out.pdf").symlink_to("/etc/passwd")
+    os.mkfifo(tmp_path / "bill" / "pipe.pdf")
+    found = labels_of(tmp_path)
+    assert found.classes == {"bill/a.pdf": "bill"}
+    assert sorted((one.document, one.reason) for one in found.problems) == [
+        ("bill/out.pdf", "it is a symbolic link out of the folder; such links are not followed"),
+        ("bill/pipe.pdf", "it is neither a file nor a folder"),
+    ]
+
+
+def test_a_manifest_that_is_a_link_out_of_the_folder_is_refused(tmp_path):
+    folder, manifest = tmp_path / "mail", tmp_path / "outside.csv"
+    write(folder / "bill" / "a.pdf")
+    manifest.write_text("document,label\nbill/a.pdf,claim\n")
+    (folder / "manifest.csv").symlink_to(manifest)
+    with pytest.raises(ValueError, match="must be a file in the folder .* is a symbolic link out of it"):
+        labels_of(folder)
+    # Of the user's own, it is read.
+    assert labels_of(folder, manifest).classes == {"bill/a.pdf": "claim"}
+    (folder / "manifest.csv").unlink()
+    (folder / "manifest.csv").symlink_to("mine.csv")
+    (folder / "mine.csv").write_text("document,label\nbill/a.pdf,mine\n")
+    assert labels_of(folder).classes == {"bill/a.pdf": "mine"}
+
+
 def test_documents_without_a_class_are_refused(tmp_path):
     write(tmp_path / "a.pdf")
     with pytest.raises(ValueError, match="must be in one folder per class, or listed in manifest.csv. Got 1 document"):
@@ -54,6 +83,8 @@ def test_an_empty_folder_is_refused(tmp_path):
         ("", "Got none"),
         ("document,label\n", "must list at least one document"),
         ("document,label\na,\n", "must have a document and a label. Line 2"),
+        (f"document,label\na,b\nc,{'d' * 200_000}\n", r"manifest.csv' must be a CSV file. Line 3: field larger than"),
+        (f"{'d' * 200_000},label\n", "must be a CSV file. Line 1: field larger than"),
         ("document,label\na,b\na,c\n", "must be listed once. 'a' is listed twice"),
     ],
 )
