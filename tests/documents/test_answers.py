@@ -21,6 +21,31 @@ def test_every_document_gets_one_answer_in_order(model):
     assert [one.document for one in answers] == [one.id for one in documents]
 
 
+def test_documents_are_answered_in_batches_as_all_at_once(model, monkeypatch):
+    documents, _ = mail(40, seed=1)
+    documents.insert(7, document("broken.pdf", problems=["the PDF is damaged"]))
+    whole = classify(model, documents)
+    sizes = []
+    predict_proba = type(model).predict_proba
+    monkeypatch.setattr(type(model), "predict_proba", lambda self, X: sizes.append(len(X)) or predict_proba(self, X))
+    monkeypatch.setattr("setrbm.documents.answers.BATCH", 8)
+    parts = classify(model, (one for one in documents))
+    assert max(sizes) == 8
+    for part, one in zip(parts, whole, strict=True):
+        assert {**part.to_json(), "probability": None} == {**one.to_json(), "probability": None}
+        assert part.probability == (one.probability and pytest.approx(one.probability, rel=1e-5))
+
+
+def test_documents_with_the_same_id_keep_their_own_answers(model):
+    documents, _ = mail(6, seed=1)
+    same = [document("same.pdf", *one.pages) for one in documents]
+    assert [one.label for one in classify(model, same)] == [one.label for one in classify(model, documents)]
+
+
+def test_no_documents_have_no_answers(model):
+    assert classify(model, []) == []
+
+
 def test_a_document_that_cannot_be_read_is_for_a_person(model):
     (answer,) = classify(model, [document("broken.pdf", problems=["the PDF is damaged"])])
     assert (answer.label, answer.probability, answer.page, answer.is_accepted) == (None, None, None, False)

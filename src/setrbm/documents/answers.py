@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from setrbm.estimators.pipelines import explain
 from setrbm.explain import Explanation
 from setrbm.selective import RejectOption
 
+# How many documents are answered at a time.
+BATCH = 64
 # How many telling words are shown.
 N_WORDS = 8
 # The features that are no words.
@@ -91,7 +94,7 @@ class Answer:
         }  # fmt: skip
 
 
-def classify(model: Any, documents: Sequence[Document]) -> list[Answer]:
+def classify(model: Any, documents: Iterable[Document]) -> list[Answer]:
     """Return what becomes of each document.
 
     Parameters
@@ -99,11 +102,23 @@ def classify(model: Any, documents: Sequence[Document]) -> list[Answer]:
     model : classifier
         Of documents, such as ``document_classifier`` makes. Without a reject option all answers are accepted, except
         for documents that could not be read, or only in part.
-    documents : sequence of Document
+    documents : iterable of Document
+        From a generator such as ``iter_documents``, at most 64 documents are in memory at a time.
     """
+    return [answer for batch in _batches(documents) for answer in _answers(model, batch)]
+
+
+def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
+    left = iter(documents)
+    while batch := list(islice(left, BATCH)):
+        yield batch
+
+
+def _answers(model: Any, documents: list[Document]) -> list[Answer]:
+    """Return what becomes of each document of a batch."""
     readable = [document for document in documents if document.pages]
-    answered = dict(zip((one.id for one in readable), _answers(model, readable), strict=True)) if readable else {}
-    return [answered.get(document.id) or _unread(document) for document in documents]
+    told = iter(_told(model, readable) if readable else [])
+    return [next(told) if document.pages else _unread(document) for document in documents]
 
 
 def _unread(document: Document) -> Answer:
@@ -111,7 +126,7 @@ def _unread(document: Document) -> Answer:
     return Answer(document.id, None, None, f"nothing could be read: {reasons}", None, "", [])
 
 
-def _answers(model: Any, documents: list[Document]) -> list[Answer]:
+def _told(model: Any, documents: list[Document]) -> list[Answer]:
     p = model.predict_proba(documents)
     best = p.argmax(axis=1)
     accepted = model.accepts(documents) if hasattr(model, "accepts") else np.ones(len(documents), dtype=bool)
