@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 import zlib
 from pathlib import Path
 from types import TracebackType
@@ -36,7 +37,7 @@ class PageCache:
         try:
             # A generator of documents may be continued by another thread.
             self._store = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
-            self._store.execute("PRAGMA journal_mode = WAL")
+            _write_ahead(self._store)
             self._store.execute("PRAGMA synchronous = NORMAL")
             self._store.execute("CREATE TABLE IF NOT EXISTS pages (key TEXT PRIMARY KEY, page BLOB NOT NULL)")
         except sqlite3.DatabaseError as error:
@@ -77,3 +78,16 @@ class PageCache:
         if isinstance(error, sqlite3.OperationalError):
             return OSError(f"The page cache {str(self._path)!r} must be writable. Got: {error}.")
         return ValueError(f"{str(self._path)!r} must be a file of cached pages. {error}. Delete it, or use another.")
+
+
+def _write_ahead(store: sqlite3.Connection) -> None:
+    """Set the journal mode, for which SQLite itself does not wait: another process may be making the same file."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            store.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > end:
+                raise
+        time.sleep(0.02)
