@@ -4,7 +4,9 @@ import signal
 import sqlite3
 import sys
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -314,6 +316,31 @@ def test_a_picture_can_be_taken_twice():
 # The cache
 
 
+def test_a_smaller_limit_of_pixels_draws_large_pages_differently_and_has_its_own_pages(tmp_path):
+    (tmp_path / "mail").mkdir()
+    (tmp_path / "mail" / "a.pdf").write_bytes(text_pdf(LINES))
+    options = {"folder": tmp_path / "mail", "cache": tmp_path / "cache", "n_jobs": 1, "reading": NO_OCR}
+    small, _ = counting(**options, limits=Limits(pixels=1_000_000))
+    assert small[0].pages[0].dpi == pytest.approx(72 * (1_000_000 / (595 * 842)) ** 0.5)
+    large, n_cached = counting(**options)
+    assert n_cached == 0 and large[0].pages[0].dpi == pytest.approx(200.0)
+    assert counting(**options)[1] == 1
+
+
+def test_pages_are_read_again_with_other_language_data(tmp_path):
+    (tmp_path / "mail").mkdir()
+    # A blank page needs the settings of OCR, but not OCR.
+    (tmp_path / "mail" / "a.png").write_bytes(encoded(Image.new("L", (100, 100), 255), "PNG"))
+    data = tmp_path / "data" / "eng.traineddata"
+    data.parent.mkdir()
+    data.write_bytes(b"some data")
+    reading = Reading(language_folder=str(data.parent))
+    options = {"folder": tmp_path / "mail", "cache": tmp_path / "cache", "n_jobs": 1, "reading": reading}
+    assert [counting(**options)[1] for _ in range(2)] == [0, 1]
+    data.write_bytes(b"other data")
+    assert counting(**options)[1] == 0
+
+
 def test_a_damaged_cache_file_is_refused(tmp_path):
     (tmp_path / "cache").write_bytes(b"no database" * 1000)
     (tmp_path / "mail").mkdir()
@@ -347,6 +374,19 @@ def test_a_cache_that_is_damaged_in_the_middle_is_an_error_that_says_what_to_do(
         assert cache.get("key 3") is None
         with pytest.raises(ValueError, match="must be a file of cached pages. .*malformed. Delete it, or use another."):
             cache.put("another", {})
+
+
+def test_a_cache_can_be_made_by_several_at_once(tmp_path):
+    def make(path, barrier):
+        barrier.wait()
+        with PageCache(path) as cache:
+            cache.put("key", {})
+
+    for k in range(100):
+        barrier = Barrier(4)
+        with ThreadPoolExecutor(4) as pool:
+            for made in [pool.submit(make, tmp_path / str(k), barrier) for _ in range(4)]:
+                made.result()
 
 
 # Interruptions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 # Where Debian's packages put language data.
@@ -30,3 +31,13 @@ def language_folder(language: str, folder: str | None = None) -> str:
         f"There must be data for the language {language!r}. Found {', '.join(known) or 'none'}. Give the folder with "
         f"{language}{SUFFIX} as language_folder, or install it: apt-get install tesseract-ocr-{language}."
     )
+
+
+def language_digest(language: str, folder: str | None = None) -> str:
+    """Return a digest of the data of a language: pages are read differently with other data of the same name."""
+    place = Path(language_folder(language, folder))
+    digest = hashlib.sha256()
+    for name in language.split("+"):
+        with (place / f"{name}{SUFFIX}").open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:16]

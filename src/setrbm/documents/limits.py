@@ -21,7 +21,8 @@ class Limits:
     page_points : float
         The longer side of a page, in points (1/72 inch). PDF allows 14,400.
     pixels : int
-        The pixels of one picture as it is stored, before it is reduced.
+        The pixels of one picture as it is stored, before it is reduced. Very large pages of PDF files are drawn with
+        fewer dots per inch, so that they have no more pixels than this.
     attachments : int
         Attachments per mail, nested ones included.
     nesting : int

@@ -10,7 +10,6 @@ from pathlib import Path
 from setrbm._text import count
 from setrbm.documents.finding import Found, find_documents, order
 from setrbm.documents.jobs import Job
-from setrbm.documents.languages import language_folder
 from setrbm.documents.limits import Limits
 from setrbm.documents.page_cache import PageCache
 from setrbm.documents.pages import Document, Documents, Problem
@@ -101,13 +100,13 @@ def read_found(
 ) -> Iterator[Document]:  # fmt: skip
     """Yield documents that ``wanted_documents`` found, in their order; see ``read_documents`` for the parameters."""
     reading, limits, n_jobs = reading or Reading(), limits or Limits(), n_processes(n_jobs)
-    if reading.ocr == "auto":
-        language_folder(reading.language, reading.language_folder)
+    # Also refuses a language without data.
+    key = reading.cache_key(limits)
     # New processes begin where this one is then.
     root = folder.absolute()
     jobs = [_refused(one) if isinstance(one, Problem) else Job(one, len(one.files)) for one in wanted]
     with PageCache(None if cache is None else Path(cache)) as pages, Workers(n_jobs, limits, reading) as workers:
-        yield from Run(root, workers, pages, reading, limits, on_progress, n_jobs).documents(jobs)
+        yield from Run(root, workers, pages, key, limits, on_progress, n_jobs).documents(jobs)
 
 
 def _refused(problem: Problem) -> Job:

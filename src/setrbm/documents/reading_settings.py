@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from setrbm.documents.languages import language_digest
+from setrbm.documents.limits import Limits
+
 # Raised when pages are read differently, so that cached ones are read again.
 VERSION = 3
 
@@ -40,6 +43,14 @@ class Reading:
 
     @property
     def key(self) -> str:
-        """What cached pages must agree in."""
+        """The settings that change what is read."""
         own = "" if self.language_folder is None else f"-{self.language_folder}"
         return f"{VERSION}-{self.dpi:g}-{self.ocr}-{self.language}{own}"
+
+    def cache_key(self, limits: Limits) -> str:
+        """Return what cached pages must agree in: the settings, how pages are drawn, the content of the language data.
+
+        The data is read anew by every call.
+        """
+        data = "none" if self.ocr == "never" else language_digest(self.language, self.language_folder)
+        return f"{self.key}-{limits.pixels}-{data}"

@@ -12,7 +12,6 @@ from setrbm.documents.jobs import Job, Leaf, Listing, Opening, Wanted
 from setrbm.documents.limits import Limits
 from setrbm.documents.page_cache import PageCache
 from setrbm.documents.pages import Document, Page
-from setrbm.documents.reading_settings import Reading
 from setrbm.documents.workers import Task, Workers, first_pages
 
 # Pages that a process reads before it asks for more.
@@ -43,7 +42,7 @@ class Run:
     root: Path
     workers: Workers
     cache: PageCache
-    reading: Reading
+    key: str
     limits: Limits
     on_progress: Callable[[Progress], None] | None
     n_jobs: int
@@ -180,4 +179,4 @@ class Run:
         self._tell()
 
     def _key(self, leaf: Leaf, number: int) -> str:
-        return f"{leaf.digest}-{number}-{self.reading.key}"
+        return f"{leaf.digest}-{number}-{self.key}"
