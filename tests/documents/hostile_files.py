@@ -25,8 +25,9 @@ from setrbm.documents import Limits
 
 # Small enough for quick tests, large enough for every ordinary page.
 LIMITS = Limits(
-    file_bytes=20_000_000, pages=20, pixels=40_000_000, attachments=50, nesting=5, seconds=20.0, memory=500_000_000
-)
+    file_bytes=20_000_000, pages=20, pixels=40_000_000, attachments=50, nesting=5, words=50_000, seconds=20.0,
+    document_seconds=200.0, memory=500_000_000,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -304,6 +305,12 @@ def pdf_with_garbage_for_text():
 @hostile("crowded.pdf", None)
 def pdf_with_a_hundred_thousand_characters():
     return one_page(typed(["lorem ipsum dolor sit amet " * 37] * 100, size=1))
+
+
+@hostile("words.pdf", "the limit is 50,000 (words)")
+def pdf_with_a_page_of_very_many_words():
+    shown = b"BT /F1 1 Tf 1 TL 60 780 Td " + b"(a a a a a a a a a a a a a a a a a a a a) ' " * 5_000 + b"ET"
+    return one_page(stream(zlib.compress(zlib.compress(shown, 9), 9), TWICE))
 
 
 @hostile("forms.pdf", None)

@@ -456,7 +456,7 @@ def test_no_process_outlives_its_parent(how, tmp_path, monkeypatch):
     put_stub_in_front(monkeypatch, tmp_path / "stub", "hang")
     (tmp_path / "mail").mkdir()
     for k in range(2):
-        (tmp_path / "mail" / f"{k}.png").write_bytes(encoded(picture(400, 300), "PNG"))
+        (tmp_path / "mail" / f"{k}.png").write_bytes(encoded(picture(400 + k, 300), "PNG"))
     parent = start(OCR, tmp_path / "mail")
     wait_until(lambda: len(list((tmp_path / "stub").glob("*.hangs"))) == 2)
     pids = readers(parent.pid)

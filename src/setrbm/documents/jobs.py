@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 
 from setrbm.documents.finding import Found, shown
+from setrbm.documents.limits import Limits
 from setrbm.documents.pages import Document, Page, Place, Problem
 
 
@@ -18,18 +19,44 @@ class Leaf:
     name: str
     digest: str
     n_pages: int
-    pages: dict[int, Page | None] = field(default_factory=dict)
+    pages: dict[int, Page] = field(default_factory=dict)
 
 
 @dataclass
 class Job:
-    """A document that is being read."""
+    """A document that is being read.
+
+    Attributes
+    ----------
+    found : Found
+    n_unopened : int
+        How many of its files, or parts of them, are still to be opened.
+    leaves : dict of str to list of Leaf
+    problems : list of pairs of a place and a Problem
+    n_missing : int
+        How many of its pages were asked for and have not come.
+    n_words : int
+        The words of its pages so far.
+    cut : tuple of int or None
+        The place of the first page that is not kept, since the document has too many words with it.
+    seconds : float
+        How long processes have worked on it.
+    is_stopped : bool
+        Whether that is too long, so that nothing more of it is read.
+    n_unread : int
+        How many files and pages are not read because of this.
+    """
 
     found: Found
     n_unopened: int
     leaves: dict[str, list[Leaf]] = field(default_factory=dict)
     problems: list[tuple[tuple[int, ...], Problem]] = field(default_factory=list)
     n_missing: int = 0
+    n_words: int = 0
+    cut: tuple[int, ...] | None = None
+    seconds: float = 0.0
+    is_stopped: bool = False
+    n_unread: int = 0
 
     @property
     def is_done(self) -> bool:
@@ -52,8 +79,7 @@ class Job:
 
     def report_page(self, reason: str, leaf: Leaf, number: int) -> None:
         """Add what is wrong with a page."""
-        place = (self.found.files.index(leaf.file), self.leaves[leaf.file].index(leaf), number)
-        self._add(place, self.where(leaf.file, leaf.name, number), reason)
+        self._add(self._place(leaf, number), self.where(leaf.file, leaf.name, number), reason)
 
     def report_all(self, reason: str) -> None:
         """Add what is wrong with the document."""
@@ -62,10 +88,37 @@ class Job:
     def _add(self, place: tuple[int, ...], where: str, reason: str) -> None:
         self.problems.append((place, Problem(self.found.id, where, reason)))
 
-    def document(self) -> Document:
+    def _place(self, leaf: Leaf, number: int) -> tuple[int, ...]:
+        """Return what pages are sorted by."""
+        return self.found.files.index(leaf.file), self.leaves[leaf.file].index(leaf), number
+
+    def is_over(self, leaf: Leaf, number: int) -> bool:
+        """Return whether a page is not needed, since a limit of the document is reached before it."""
+        return self.is_stopped or (self.cut is not None and self._place(leaf, number) > self.cut)
+
+    def keep(self, page: Page, leaf: Leaf, number: int, limits: Limits) -> None:
+        """Keep a page that was read, as long as the document has not too many words.
+
+        Pages may come in any order. If there are too many words, the last page is not needed, whatever comes: what is
+        kept in the end are the first pages, as many as the limit allows.
+        """
+        if reason := limits.too_many_words(len(page.words)):
+            self.report_page(reason, leaf, number)
+            return
+        if self.cut is not None and self._place(leaf, number) > self.cut:
+            return
+        leaf.pages[number] = page
+        self.n_words += len(page.words)
+        while self.n_words > limits.words:
+            last = next(leaf for leaf in reversed(self.all_leaves) if leaf.pages)
+            number = max(last.pages)
+            self.n_words -= len(last.pages.pop(number).words)
+            self.cut = self._place(last, number)
+
+    def document(self, limits: Limits) -> Document:
         """Return what was read, in the order of files, attachments and pages."""
-        found = [(leaf, number, page) for leaf in self.all_leaves for number, page in sorted(leaf.pages.items())]
-        read = [(leaf, number, page) for leaf, number, page in found if page is not None]
+        read = [(leaf, number, page) for leaf in self.all_leaves for number, page in sorted(leaf.pages.items())]
+        self._report_limits(limits)
         if not read and not self.problems:
             self.report_all("it has no pages")
         return Document(
@@ -75,6 +128,19 @@ class Job:
             # In their order, not in that of the answers.
             [problem for _, problem in sorted(self.problems, key=itemgetter(0))],
         )
+
+    def _report_limits(self, limits: Limits) -> None:
+        """Add what is not read because of the limits of words and time per document."""
+        if self.cut is not None:
+            # Which of the later pages were tried depends on chance.
+            self.problems = [one for one in self.problems if len(one[0]) < len(self.cut) or one[0] < self.cut]
+            file, leaf, number = self.cut
+            first = self.leaves[self.found.files[file]][leaf]
+            reason = f"the document has too many words; the limit is {limits.words:,} (words), the rest is not read"
+            self.report_page(reason, first, number)
+        if self.n_unread and self.is_stopped:
+            most = f"{limits.document_seconds:g} seconds (document_seconds)"
+            self.report_all(f"reading took more than {most}, the rest is not read")
 
 
 @dataclass(frozen=True)

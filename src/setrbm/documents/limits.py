@@ -27,8 +27,13 @@ class Limits:
         Attachments per mail, nested ones included.
     nesting : int
         How deep mails may be attached to mails.
+    words : int
+        Words per page, and per document; the rest is reported and not read.
     seconds : float
         The time for one page, and for opening one file.
+    document_seconds : float
+        The time that all processes together may spend on one document, its attachments included; the rest is reported
+        and not read.
     memory : int
         The bytes of memory that each process may take for reading, besides its libraries.
 
@@ -44,7 +49,9 @@ class Limits:
     pixels: int = 100 * MEGA
     attachments: int = 100
     nesting: int = 5
+    words: int = 500_000
     seconds: float = 60.0
+    document_seconds: float = 3600.0
     memory: int = 3_000 * MEGA
 
     def __post_init__(self) -> None:
@@ -57,3 +64,7 @@ class Limits:
     def to_json(self) -> dict[str, Any]:
         """Return the limits as plain values."""
         return asdict(self)
+
+    def too_many_words(self, n_words: int) -> str:
+        """Return why a page with this number of words is refused; "" if it is not."""
+        return f"the page has {n_words:,} words; the limit is {self.words:,} (words)" if n_words > self.words else ""

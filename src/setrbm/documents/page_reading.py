@@ -9,7 +9,7 @@ import numpy.typing as npt
 from setrbm.documents.kinds import Kind
 from setrbm.documents.layout import binarized, statistics_of, zones_of
 from setrbm.documents.orientation import likely_rotation, upright
-from setrbm.documents.pages import THUMBNAIL, Page
+from setrbm.documents.pages import LONGEST_WORD, THUMBNAIL, Page
 from setrbm.documents.reading_settings import Reading
 from setrbm.documents.sources import NO_WORDS, Gray, Source
 
@@ -33,8 +33,9 @@ def read_page(source: Source, number: int, kind: Kind, reading: Reading) -> Page
         ink = binarized(picture, dpi)
         zones = zones_of(ink)
     height, width = picture.shape
+    words = tuple(word[:LONGEST_WORD] for word in lettering.words)
     return Page(
-        words=lettering.words, boxes=lettering.boxes, confidences=lettering.confidences, method=method, width=width,
+        words=words, boxes=lettering.boxes, confidences=lettering.confidences, method=method, width=width,
         height=height, dpi=dpi, rotation=rotation, thumbnail=thumbnail_of(picture), layout=statistics_of(ink, zones),
     )  # fmt: skip
 

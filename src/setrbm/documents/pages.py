@@ -21,6 +21,9 @@ THUMBNAIL = (32, 24)
 # Statistics of the layout: four of each kind of zone, and the share of ink.
 ZONES = ("boxes", "lines", "print", "handwriting")
 LAYOUT = (*(f"{zone} {name}" for zone in ZONES for name in ("number", "area", "height", "place")), "ink")
+METHODS = ("text layer", "OCR", "mail text", "none")
+# The longest word, in letters, that is kept whole.
+LONGEST_WORD = 100
 
 
 class DocumentError(ValueError):
@@ -108,21 +111,46 @@ class Page:
     def from_json(cls, found: Any) -> Page:
         """Return the page that ``to_json`` described; raise ValueError if it is not one."""
         try:
-            words = tuple(map(str, found["words"]))
-            return cls(
+            words = _words(found["words"])
+            page = cls(
                 words=words,
                 boxes=np.array(found["boxes"], dtype=np.int32).reshape(len(words), 4),
-                confidences=np.array(found["confidences"], dtype=np.float32).reshape(len(words)),
+                confidences=_floats(found["confidences"]).reshape(len(words)),
                 method=str(found["method"]),
                 width=int(found["width"]),
                 height=int(found["height"]),
                 dpi=float(found["dpi"]),
                 rotation=int(found["rotation"]),
                 thumbnail=_thumbnail(found["thumbnail"]),
-                layout=np.array(found["layout"], dtype=np.float32).reshape(len(LAYOUT)),
+                layout=_floats(found["layout"]).reshape(len(LAYOUT)),
             )
+            page._check()
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"This is not the description of a page: {error}.") from None
+        return page
+
+    def _check(self) -> None:
+        """Raise ValueError if the numbers cannot be those of a page."""
+        is_placed = (self.boxes[:, :2] <= self.boxes[:, 2:]).all()
+        is_finite = np.isfinite(self.confidences).all() and np.isfinite(self.layout).all() and np.isfinite(self.dpi)
+        if min(self.width, self.height) < 1 or self.dpi <= 0.0 or not is_placed or not is_finite:
+            raise ValueError("sizes, places or statistics")
+        if self.rotation not in (0, 90, 180, 270) or self.method not in METHODS:
+            raise ValueError("rotation or method")
+
+
+def _words(words: Any) -> tuple[str, ...]:
+    if not isinstance(words, list) or not all(isinstance(word, str) and len(word) <= LONGEST_WORD for word in words):
+        raise ValueError(f"words are texts of at most {LONGEST_WORD} letters")
+    # Halves of characters cannot be written anywhere.
+    "".join(words).encode()
+    return tuple(words)
+
+
+def _floats(values: Any) -> npt.NDArray[np.float32]:
+    # What is too large becomes infinite, which is refused.
+    with np.errstate(over="ignore"):
+        return np.array(values, dtype=np.float32)
 
 
 def _thumbnail(text: Any) -> npt.NDArray[np.uint8]:

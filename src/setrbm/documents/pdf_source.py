@@ -64,6 +64,8 @@ class PdfSource:
                 return None
             if len(words) < FEWEST_WORDS and picture_share(page) > PICTURE_SHARE:
                 return None
+            if reason := self._limits.too_many_words(len(words)):
+                raise DocumentError(reason)
             boxes = np.array([_box(text, page, first, last, shape) for first, last in words], dtype=np.int32)
             names = tuple("".join(map(chr, codes[first:last])) for first, last in words)
         return Lettering(names, boxes.reshape(len(words), 4), np.ones(len(words), np.float32))

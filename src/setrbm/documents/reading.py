@@ -13,8 +13,8 @@ from setrbm.documents.jobs import Job
 from setrbm.documents.limits import Limits
 from setrbm.documents.page_cache import PageCache
 from setrbm.documents.pages import Document, Documents, Problem
+from setrbm.documents.progress import Progress as Progress
 from setrbm.documents.reading_settings import Reading
-from setrbm.documents.runs import Progress as Progress
 from setrbm.documents.runs import Run
 from setrbm.documents.workers import Workers, n_processes
 

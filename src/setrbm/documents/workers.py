@@ -14,23 +14,22 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self
 
-from joblib import cpu_count
-
 from setrbm.documents.limits import Limits
 from setrbm.documents.reading_settings import Reading
+from setrbm.documents.replies import reply_of
 
 # How long a new process may take to import its libraries, in seconds.
 START = 120.0
 # The longest line of an answer that is taken, in bytes.
 LONGEST = 64_000_000
 # How much is read from a pipe at once.
-PIECE = 1 << 16
+CHUNK = 1 << 16
 # The longest wait for answers, in seconds.
 LONGEST_WAIT = 3600.0
 # The exit status of a process that ran out of memory.
@@ -53,23 +52,26 @@ class Task:
         Comes back with every answer.
     needs_new_process : bool
         Whether the process must not have read anything before.
+    seconds : float
+        How long processes have worked for the answer that is given now, crashes included.
     """
 
     request: dict[str, Any]
     tag: Any = None
     needs_new_process: bool = False
+    seconds: float = 0.0
 
     @property
     def n_answers(self) -> int:
         """How many answers there will be."""
         return len(self.request.get("numbers", [0]))
 
-    def rest(self, place: int, needs_new_process: bool = False) -> Task:
-        """Return what remains of the task from a place on."""
+    def rest(self, place: int, needs_new_process: bool = False, seconds: float = 0.0) -> Task:
+        """Return what remains of the task from a place on; the time was spent on it in vain."""
         if not place:
-            return replace(self, needs_new_process=needs_new_process)
+            return replace(self, needs_new_process=needs_new_process, seconds=seconds)
         request = self.request | {"numbers": self.request["numbers"][place:]}
-        return Task(request, self.tag.later(place), needs_new_process)
+        return Task(request, self.tag.later(place), needs_new_process, seconds)
 
 
 @dataclass
@@ -79,6 +81,7 @@ class _Worker:
     process: subprocess.Popen[bytes]
     task: Task | None = None
     n_answered: int = 0
+    began: float = 0.0
     deadline: float = 0.0
     is_ready: bool = False
     is_new: bool = True
@@ -115,6 +118,13 @@ class Workers:
         """Add a task, at the end of the queue or at its beginning."""
         (self._waiting.appendleft if first else self._waiting.append)(task)
 
+    def withdraw(self, is_unwanted: Callable[[Task], bool]) -> list[Task]:
+        """Take tasks back that no process has begun, and return them."""
+        unwanted = [task for task in self._waiting if is_unwanted(task)]
+        ids = set(map(id, unwanted))
+        self._waiting = deque(task for task in self._waiting if id(task) not in ids)
+        return unwanted
+
     def answers(self) -> Answered:
         """Yield answers as they come, each with its task and its place in it, until all tasks are done.
 
@@ -126,8 +136,9 @@ class Workers:
                 began = time.monotonic()
                 yield answer
                 # Processes are not charged for the time that the caller takes.
+                taken = time.monotonic() - began
                 for worker in self._workers:
-                    worker.deadline += time.monotonic() - began
+                    worker.began, worker.deadline = worker.began + taken, worker.deadline + taken
 
     def _give_out(self) -> None:
         """Give waiting tasks to idle processes, and start processes if there are too few."""
@@ -157,7 +168,8 @@ class Workers:
             self._stop(worker)
             worker = self._start()
         worker.task, worker.n_answered = task, 0
-        worker.deadline = time.monotonic() + (self._limits.seconds if worker.is_ready else START)
+        worker.began = time.monotonic()
+        worker.deadline = worker.began + (self._limits.seconds if worker.is_ready else START)
         self._send(worker, task.request)
 
     def _send(self, worker: _Worker, message: dict[str, Any]) -> None:
@@ -174,12 +186,13 @@ class Workers:
         for key, _ in self._selector.select(min(max(0.0, wait), LONGEST_WAIT)):
             yield from self._read(key.data)
         for worker in [one for one in self._workers if one.task and time.monotonic() > one.deadline]:
-            yield from self._failed(worker, f"reading took more than {self._limits.seconds:g} seconds (seconds)")
+            too_long = f"reading took more than {self._limits.seconds:g} seconds (seconds)"
+            yield from self._failed(worker, too_long if worker.is_ready else f"it was not ready in {START:g} seconds")
 
     def _read(self, worker: _Worker) -> Answered:
         assert worker.process.stdout is not None
         try:
-            piece = os.read(worker.process.stdout.fileno(), PIECE)
+            piece = os.read(worker.process.stdout.fileno(), CHUNK)
         except BlockingIOError:
             return
         worker.buffer += piece
@@ -189,36 +202,43 @@ class Workers:
         if not piece:
             yield from self._crashed(worker)
         elif len(worker.buffer) > LONGEST:
-            yield from self._failed(worker, "the page has too many words")
+            yield from self._failed(worker, f"the page has too many words; the limit is {self._limits.words:,} (words)")
 
     def _answer(self, worker: _Worker, line: bytes) -> Answered:
-        try:
-            answer = json.loads(line)
-        except (ValueError, RecursionError):
-            answer = {"failed": CRASHED}
-        worker.deadline = time.monotonic() + self._limits.seconds
+        task, place = worker.task, worker.n_answered
+        self._charge(worker)
+        worker.began = time.monotonic()
+        worker.deadline = worker.began + self._limits.seconds
         if not worker.is_ready:
             worker.is_ready = True
             return
-        task, place = worker.task, worker.n_answered
         if task is None:
             return
         worker.is_new = False
         worker.n_answered += 1
         if worker.n_answered == task.n_answers:
             worker.task = None
-        yield task, place, answer
+        yield task, place, reply_of(line)
+
+    def _charge(self, worker: _Worker) -> None:
+        """Note how long the answer took; the time before a process is ready is not the file's."""
+        if worker.task is not None and worker.is_ready:
+            in_vain = worker.task.seconds if worker.n_answered == 0 else 0.0
+            worker.task.seconds = in_vain + time.monotonic() - worker.began
 
     def _crashed(self, worker: _Worker) -> Answered:
         """Try a page again in a new process, if this one had read others; else it is to blame."""
         if worker.task is None or worker.is_new:
             yield from self._failed(worker, self._how_it_ended(worker.process))
             return
-        self.add(worker.task.rest(worker.n_answered, needs_new_process=True), first=True)
+        self._charge(worker)
+        again = worker.task.rest(worker.n_answered, needs_new_process=True, seconds=worker.task.seconds)
+        self.add(again, first=True)
         self._stop(worker)
 
     def _failed(self, worker: _Worker, reason: str) -> Answered:
         """Replace a process; answer for the page it was reading, and put the others back into the queue."""
+        self._charge(worker)
         task, place = worker.task, worker.n_answered
         self._stop(worker)
         if task is None:
@@ -253,11 +273,14 @@ class Workers:
 
 def n_processes(n_jobs: int | None) -> int:
     """Return how many processes ``n_jobs`` stands for; None and negative numbers are one per core."""
+    # The processes import this module and do not need joblib.
+    from joblib import cpu_count
+
     if n_jobs == 0:
         raise ValueError("n_jobs must be a number of processes, or negative for all cores. Got 0.")
     return int(cpu_count()) if n_jobs is None or n_jobs < 0 else n_jobs
 
 
-def first_pages(numbers: Sequence[int], size: int) -> list[list[int]]:
+def in_pieces(numbers: Sequence[int], size: int) -> list[list[int]]:
     """Return numbers in pieces of a size."""
     return [list(numbers[first : first + size]) for first in range(0, len(numbers), size)]
