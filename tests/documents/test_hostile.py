@@ -3,6 +3,7 @@
 import os
 import random
 import subprocess
+import sys
 import time
 from dataclasses import replace
 
@@ -30,6 +31,7 @@ from running import put_stub_in_front, readers, snapshot
 from setrbm.documents import Limits, Reading, iter_documents, read_documents, worker
 from setrbm.documents.finding import shown
 from setrbm.documents.mail_files import unpack
+from setrbm.documents.replies import NONSENSE
 from setrbm.documents.workers import Task, Workers
 
 NO_OCR = Reading(ocr="never")
@@ -118,6 +120,7 @@ LIMITED = {
     "pixels": (119_999, "a.png", lambda: encoded(picture(400, 300), "PNG")),
     "attachments": (1, "a.eml", lambda: mail(attached(text_pdf(LINES)), attached(text_pdf(LINES)))),
     "nesting": (1, "a.eml", lambda: nested(2, mail())),
+    "words": (9, "a.pdf", lambda: text_pdf(["one two three four five six seven eight nine ten"])),
     "memory": (30_000_000, "a.png", lambda: encoded(picture(8000, 8000), "PNG")),
 }
 
@@ -134,7 +137,7 @@ def test_a_limit_can_be_set_and_its_message_names_it(name, folder):
     assert document.pages and not document.problems
 
 
-@pytest.mark.parametrize("name", [*LIMITED, "seconds"])
+@pytest.mark.parametrize("name", [*LIMITED, "seconds", "document_seconds"])
 @pytest.mark.parametrize("value", [0, -1, float("nan"), "5", True, None])
 def test_limits_must_be_positive_numbers(name, value):
     with pytest.raises(ValueError, match=rf"{name} must be a (whole )?number above 0. Got {value!r}"):
@@ -215,7 +218,7 @@ def test_a_process_that_answers_nonsense_is_survived(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.executable", str(program))
     with Workers(1, Limits(), Reading()) as workers:
         workers.add(Task({"what": "open", "path": "a"}))
-        assert [answer for _, _, answer in workers.answers()] == [{"failed": "reading it crashed"}]
+        assert [answer for _, _, answer in workers.answers()] == [{"failed": NONSENSE}]
 
 
 def test_a_process_that_cannot_be_started_is_an_error_not_a_problem_of_a_file(tmp_path, monkeypatch):
@@ -239,8 +242,9 @@ def test_modules_in_the_current_folder_are_not_imported(folder, monkeypatch):
 
 
 def page_request(path, limits=LIMITS):
-    (leaf,) = worker.opened(str(path), limits)["leaves"]
-    return {"what": "pages", "path": str(path), "part": leaf["part"], "digest": leaf["digest"], "numbers": [1, 2]}
+    file = {"path": str(path), "root": str(path.parent)}
+    (leaf,) = worker.opened(file, limits)["leaves"]
+    return {"what": "pages", **file, "part": leaf["part"], "digest": leaf["digest"], "numbers": [1, 2]}
 
 
 def removed(path):
@@ -261,6 +265,12 @@ def replaced_by_a_folder(path):
     path.mkdir()
 
 
+def replaced_by_a_link_out(path):
+    outside = path.parent.with_name("outside.pdf")
+    path.rename(outside)
+    path.symlink_to(outside)
+
+
 def grown(path):
     with path.open("ab") as file:
         file.truncate(10**12)
@@ -271,18 +281,51 @@ CHANGES = {
     replaced: "the file changed while it was being read",
     replaced_by_a_pipe: "it is not a file",
     replaced_by_a_folder: "the file cannot be read: Is a directory",
+    replaced_by_a_link_out: "it is a symbolic link out of the folder; such links are not followed",
     grown: "it has 1,000,000,000,000 bytes; the limit is 20,000,000 (file_bytes)",
 }
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 def test_a_file_that_changes_while_it_is_read_is_reported(change, tmp_path):
-    path = tmp_path / "a.pdf"
+    (tmp_path / "mail").mkdir()
+    path = tmp_path / "mail" / "a.pdf"
     path.write_bytes(text_pdf(LINES, LINES))
     request = page_request(path)
     assert ["page" in one for one in worker.answers(request, LIMITS, NO_OCR)] == [True, True]
     change(path)
     assert list(worker.answers(request, LIMITS, NO_OCR)) == [{"failed": CHANGES[change]}] * 2
+
+
+def test_a_folder_that_becomes_a_link_out_while_it_is_read_is_reported(tmp_path):
+    path = tmp_path / "mail" / "below" / "a.pdf"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(text_pdf(LINES, LINES))
+    request = page_request(path) | {"root": str(tmp_path / "mail")}
+    path.parent.rename(tmp_path / "outside")
+    path.parent.symlink_to(tmp_path / "outside")
+    reason = "it is a symbolic link out of the folder; such links are not followed"
+    assert list(worker.answers(request, LIMITS, NO_OCR)) == [{"failed": reason}] * 2
+
+
+def test_a_file_replaced_by_a_link_inside_the_folder_is_read(tmp_path):
+    path = tmp_path / "a.pdf"
+    path.write_bytes(text_pdf(LINES, LINES))
+    request = page_request(path)
+    path.rename(tmp_path / "b.pdf")
+    path.symlink_to("b.pdf")
+    assert ["page" in one for one in worker.answers(request, LIMITS, NO_OCR)] == [True, True]
+
+
+def test_a_process_cannot_lift_its_limits():
+    code = (
+        "import resource; from setrbm.documents.worker import _limit; _limit(10**9)\n"
+        "for one in (resource.RLIMIT_AS, resource.RLIMIT_FSIZE, resource.RLIMIT_CORE):\n"
+        "    print(*resource.getrlimit(one))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout
+    memory, *others = (line.split() for line in found.splitlines())
+    assert others == [["0", "0"]] * 2 and memory[0] == memory[1] and int(memory[0]) > 10**9
 
 
 def test_an_empty_folder_has_no_documents(folder):

@@ -15,6 +15,7 @@ IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff")
 # Characters that are not shown as they are: control characters, bytes that are no text, and marks that turn the
 # direction of writing; and the one that marks them.
 UNSHOWN = re.compile(r"[\\\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028-\u202e\u2066-\u2069]")
+LINK_OUT = "it is a symbolic link out of the folder; such links are not followed"
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ def _refused(root: Path, entry: os.DirEntry[str]) -> str | None:
     if entry.is_symlink():
         target = Path(os.path.realpath(entry.path))
         if not target.is_relative_to(os.path.realpath(root)):
-            return "it is a symbolic link out of the folder; such links are not followed"
+            return LINK_OUT
         if not target.is_file():
             return "it is a symbolic link that does not lead to a file; such links are not followed"
         return None

@@ -63,8 +63,8 @@ def pictures_of(
         for k, one in enumerate(wanted):
             place = one.place
             request = {
-                "what": "pictures", "path": str(root / place.file), "part": place.part, "digest": place.digest,
-                "numbers": [place.number],
+                "what": "pictures", "path": str(root / place.file), "root": str(root), "part": place.part,
+                "digest": place.digest, "numbers": [place.number],
             }  # fmt: skip
             workers.add(Task(request, (k, one.page.rotation)))
         for task, _, answer in workers.answers():

@@ -16,7 +16,7 @@ import stat
 import sys
 import threading
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from typing import IO, Any
 
 import cv2
 
+from setrbm.documents.finding import LINK_OUT
 from setrbm.documents.limits import Limits
 from setrbm.documents.mail_files import Leaf, unpack
 from setrbm.documents.page_reading import read_page
@@ -38,15 +39,15 @@ Answer = dict[str, Any]
 def answers(request: dict[str, Any], limits: Limits, reading: Reading) -> Iterator[Answer]:
     """Yield the answers to a request; what goes wrong is an answer too."""
     if request["what"] == "list":
-        yield _tried(partial(listed, request["path"], limits))
+        yield _tried(partial(listed, request, limits))
         return
     if request["what"] == "open":
-        yield _tried(partial(opened, request["path"], limits, request.get("part")))
+        yield _tried(partial(opened, request, limits))
         return
     asked = _tried(partial(_asked, request, limits))
     do = _page if request["what"] == "pages" else _picture
     for number in request["numbers"]:
-        yield asked if "failed" in asked else _tried(partial(do, asked, number, reading))
+        yield asked if "failed" in asked else _tried(partial(do, asked, number, reading, limits))
 
 
 def _tried(do: Callable[[], Answer]) -> Answer:
@@ -65,9 +66,10 @@ def _tried(do: Callable[[], Answer]) -> Answer:
         return {"failed": f"it cannot be read ({type(error).__name__})"}
 
 
-def opened(path: str, limits: Limits, part: Sequence[int] | None = None) -> Answer:
+def opened(request: dict[str, Any], limits: Limits) -> Answer:
     """Return what a file, or a part of it, consists of: leaves with their numbers of pages, and what is not read."""
-    found = unpack(content_of(path, limits), limits)
+    part = request.get("part")
+    found = unpack(content_of(request["path"], request["root"], limits), limits)
     problems, leaves = list(found.problems) if part is None else [], []
     for leaf in found.leaves:
         if part is not None and leaf.part != tuple(part):
@@ -80,9 +82,9 @@ def opened(path: str, limits: Limits, part: Sequence[int] | None = None) -> Answ
     return {"leaves": leaves, "problems": problems}
 
 
-def listed(path: str, limits: Limits) -> Answer:
+def listed(request: dict[str, Any], limits: Limits) -> Answer:
     """Return the leaves of a file without opening them, and what is not read."""
-    found = unpack(content_of(path, limits), limits)
+    found = unpack(content_of(request["path"], request["root"], limits), limits)
     return {"parts": [(leaf.part, leaf.name) for leaf in found.leaves], "problems": found.problems}
 
 
@@ -95,10 +97,13 @@ def _digest(leaf: Leaf) -> str:
     return hashlib.sha256(leaf.kind.name.encode() + leaf.data).hexdigest()
 
 
-def content_of(path: str, limits: Limits) -> bytes:
-    """Return the content of a file; raise DocumentError if it is too large, or no file."""
-    # A file may have been replaced since it was found: opening a named pipe would wait for a writer.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+def content_of(path: str, root: str, limits: Limits) -> bytes:
+    """Return the content of a file; raise DocumentError if it is too large, no file, or outside the folder."""
+    # A file may have been replaced since it was found, by a link, or by a named pipe, whose opening would wait.
+    target = os.path.realpath(path)
+    if not Path(target).is_relative_to(os.path.realpath(root)):
+        raise DocumentError(LINK_OUT)
+    descriptor = os.open(target, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     with open(descriptor, "rb") as file:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
@@ -110,18 +115,21 @@ def content_of(path: str, limits: Limits) -> bytes:
 
 def _asked(request: dict[str, Any], limits: Limits) -> Answer:
     """Return the leaf that a request is about, and the source of its pages."""
-    for leaf in unpack(content_of(request["path"], limits), limits).leaves:
+    for leaf in unpack(content_of(request["path"], request["root"], limits), limits).leaves:
         if leaf.part == tuple(request["part"]) and _digest(leaf) == request["digest"]:
             return {"leaf": leaf, "source": open_source(leaf.kind, leaf.data, limits)}
     raise DocumentError("the file changed while it was being read")
 
 
-def _page(asked: Answer, number: int, reading: Reading) -> Answer:
+def _page(asked: Answer, number: int, reading: Reading, limits: Limits) -> Answer:
     source: Source = asked["source"]
-    return {"page": read_page(source, number, asked["leaf"].kind, reading).to_json()}
+    page = read_page(source, number, asked["leaf"].kind, reading)
+    if reason := limits.too_many_words(len(page.words)):
+        raise DocumentError(reason)
+    return {"page": page.to_json()}
 
 
-def _picture(asked: Answer, number: int, reading: Reading) -> Answer:
+def _picture(asked: Answer, number: int, reading: Reading, limits: Limits) -> Answer:
     source: Source = asked["source"]
     picture, _ = source.picture(number, reading.dpi)
     return {"picture": base64.b64encode(zlib.compress(picture.tobytes(), level=1)).decode(), "shape": picture.shape}
@@ -150,14 +158,15 @@ def _load_libraries(reading: Reading) -> None:
 
 
 def _limit(memory: int) -> None:
-    """Limit the memory of this process, and keep it from writing files, where the system can."""
+    """Limit the memory of this process, and keep it from writing into files, where the system can."""
     with suppress(ImportError):
         import resource
 
         sizes = ((resource.RLIMIT_AS, _size() + memory), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0))
         for kind, size in sizes:
             with suppress(ValueError, OSError, OverflowError):
-                resource.setrlimit(kind, (size, resource.getrlimit(kind)[1]))
+                # Hard ones too: what takes the process over cannot lift them.
+                resource.setrlimit(kind, (size, size))
 
 
 def _size() -> int:
