@@ -6,6 +6,8 @@ import pytest
 from made_pages import document, mail, page
 from setrbm.documents import classify, document_classifier
 from setrbm.documents.answers import boxes_of
+from setrbm.documents.features import texts_of
+from setrbm.estimators import PageWords
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +104,44 @@ def test_telling_words_and_pairs_are_found_on_the_page():
     assert boxes_of(one, ["cancel my"]) == [(150, 100, 190, 120), (200, 100, 240, 120)]
     assert boxes_of(one, ["contract"]) == [(250, 100, 290, 120)]
     assert boxes_of(one, []) == []
+
+
+def box(k):
+    return (50 * k, 100, 50 * k + 40, 120)
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "places"),
+    [
+        ("my reim- bursement please", "reimbursement", [1, 2]),
+        ("my re- im- bursement please", "reimbursement", [1, 2, 3]),
+        ("the reim- bursement please", "the reimbursement", [0, 1, 2]),
+        ("the last end-", "end", [2]),
+        ("account 12345 closed", "account closed", [0, 2]),
+        ("account I closed", "account closed", [0, 2]),
+        ("my bank/account today", "account", [1]),
+        ("my bank/account today", "bank account", [1]),
+        ("my bank/account today", "account today", [1, 2]),
+        ("account closed Account", "account", [0, 2]),
+        ("account closed", "closed account", []),
+    ],
+)
+def test_telling_words_are_marked_wherever_the_features_have_them_from(text, word, places):
+    assert boxes_of(page(text), [word]) == [box(k) for k in places]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_feature_of_a_page_is_found_on_it(seed):
+    rng = np.random.default_rng(seed)
+    pieces = [
+        "a", "12345", "reim-", "bursement", "bank/account", "c1aim", "e-mail", "don't", "(Dear)", "\ufb01le", "-", "I",
+        "well-known", "end-", "x_y",
+    ]  # fmt: skip
+    documents = [document(f"{k}.pdf", page(" ".join(rng.choice(pieces, 30)))) for k in range(20)]
+    words = PageWords(weights="counts", pairs=True, min_sets=1).fit(texts_of(documents))
+    for one, bag in zip(documents, words.transform(texts_of(documents)), strict=True):
+        for column in np.unique(bag.nonzero()[1]):
+            assert boxes_of(one.pages[0], [words.words_[column]]), words.words_[column]
 
 
 def test_an_answer_is_plain_json(model):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 from setrbm._text import listed
 from setrbm.documents.features import BLOCKS, NUMBERS, DocumentFeatures
-from setrbm.documents.page_text import clean_words
+from setrbm.documents.page_text import tokens_of
 from setrbm.documents.pages import Document, Page
 from setrbm.estimators import ClassSetRBMCV
 from setrbm.estimators.pipelines import explain
@@ -174,11 +174,11 @@ def boxes_of(page: Page, words: Sequence[str]) -> list[tuple[int, int, int, int]
     words : sequence of str
         As the features name them.
     """
-    wanted = {word for word in words if " " not in word}
-    pairs = {tuple(word.split()) for word in words if word.count(" ") == 1}
-    clean = [(clean_words([word]) or [""])[0] for word in page.words]
-    marked = {i for i, word in enumerate(clean) if word in wanted}
-    for i in range(len(clean) - 1):
-        if (clean[i], clean[i + 1]) in pairs:
-            marked |= {i, i + 1}
+    wanted, tokens, marked = set(words), tokens_of(page.words), set[int]()
+    for token, places in tokens:
+        if token in wanted:
+            marked.update(places)
+    for (first, places), (second, more) in pairwise(tokens):
+        if f"{first} {second}" in wanted:
+            marked.update(places, more)
     return [tuple(int(side) for side in page.boxes[i]) for i in sorted(marked)]  # type: ignore[misc]

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from setrbm.documents.pages import Page
+from setrbm.estimators.page_words import WORD
 
 # Digits that OCR takes for letters, inside words.
 LETTERS = str.maketrans("01568|", "olsbbl")
@@ -34,17 +35,34 @@ def page_text(page: Page) -> str:
 
 def clean_words(words: Sequence[str]) -> list[str]:
     """Return words without what varies with OCR."""
-    found: list[str] = []
-    joined = ""
-    for word in words:
+    return [word for word, _ in _cleaned(words)]
+
+
+def tokens_of(words: Sequence[str]) -> list[tuple[str, tuple[int, ...]]]:
+    """Return the words that the features see in the text of a page, and the positions of the words they come from.
+
+    Examples
+    --------
+    >>> tokens_of(["bank/account", "4711", "reim-", "bursement"])
+    [('bank', (0,)), ('account', (0,)), ('reimbursement', (2, 3))]
+    """
+    return [(token, places) for word, places in _cleaned(words) for token in WORD.findall(word.lower())]
+
+
+def _cleaned(words: Sequence[str]) -> list[tuple[str, tuple[int, ...]]]:
+    """Return clean words, each with the positions of the words it was made of."""
+    found: list[tuple[str, tuple[int, ...]]] = []
+    joined, places = "", []
+    for place, word in enumerate(words):
         plain = unicodedata.normalize("NFKC", word).lower()
+        places.append(place)
         if plain.endswith("-") and plain[:-1].isalpha() and len(plain) > 2:
             joined += plain[:-1]
             continue
-        found.append(_clean(joined + plain))
-        joined = ""
-    found.append(_clean(joined))
-    return [word for word in found if word]
+        found.append((_clean(joined + plain), tuple(places)))
+        joined, places = "", []
+    found.append((_clean(joined), tuple(places)))
+    return [(word, places) for word, places in found if word]
 
 
 def _clean(word: str) -> str:
