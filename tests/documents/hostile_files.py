@@ -543,6 +543,58 @@ def archive_of_rar():
     return b"Rar!\x1a\x07\x01\0" + bytes(100)
 
 
+def zip_of(*names: str, content: bytes = b"<xml/>") -> bytes:
+    """Return an archive with these entries, the first of them stored as it is."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for k, name in enumerate(names):
+            archive.writestr(name, content, zipfile.ZIP_DEFLATED if k else zipfile.ZIP_STORED)
+    return file.getvalue()
+
+
+OFFICE = "Office files are not read; export it to PDF first"
+
+
+@hostile("letter.docx", OFFICE)
+def office_text():
+    return zip_of("[Content_Types].xml", "_rels/.rels", "word/document.xml")
+
+
+@hostile("unordered.docx", OFFICE)
+def office_text_with_another_order():
+    return zip_of("word/numbering.xml", "word/document.xml", "[Content_Types].xml", content=os.urandom(40_000))
+
+
+@hostile("table.xlsx", OFFICE)
+def office_table():
+    return zip_of("docProps/app.xml", "docProps/core.xml", "xl/workbook.xml", "[Content_Types].xml")
+
+
+@hostile("letter.odt", OFFICE)
+def open_document():
+    return zip_of("mimetype", "content.xml", content=b"application/vnd.oasis.opendocument.text")
+
+
+@hostile("letter.doc", OFFICE)
+def office_text_of_an_older_version():
+    return b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(3000)
+
+
+@hostile("word.zip", ARCHIVE)
+def zip_with_a_folder_named_like_one_of_office():
+    return zip_of("word/letter.pdf", "word/document.txt")
+
+
+@hostile("book.zip", ARCHIVE)
+def zip_with_another_mimetype():
+    return zip_of("mimetype", "book.html", content=b"application/epub+zip")
+
+
+@hostile("cut.zip", ARCHIVE)
+def zip_cut_in_its_first_entry():
+    return zip_of("mimetype")[:20]
+
+
 @hostile("jpeg.pdf", None)
 def jpeg_named_pdf():
     return encoded(picture(), "JPEG")
@@ -631,6 +683,11 @@ def mail_with_a_damaged_subject():
 @hostile("zip.eml", ARCHIVE)
 def mail_with_archives():
     return mail(attached(zipped(), 'filename="letters.zip"'), attached(gzip.compress(b"x")))
+
+
+@hostile("office.eml", OFFICE)
+def mail_with_an_office_file():
+    return mail(attached(office_text(), 'filename="letter.docx"'))
 
 
 NAMES = {

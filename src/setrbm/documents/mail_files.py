@@ -80,6 +80,8 @@ def _add(leaf: Leaf, found: Unpacked, limits: Limits) -> None:
         reason = f"it has {len(leaf.data):,} bytes; the limit is {limits.file_bytes:,} (file_bytes)"
     elif leaf.kind is Kind.ARCHIVE:
         reason = "archives are not read; unpack it first"
+    elif leaf.kind is Kind.OFFICE:
+        reason = "Office files are not read; export it to PDF first"
     elif leaf.kind is Kind.EMPTY:
         reason = "it is empty"
     elif leaf.kind is Kind.UNKNOWN:
