@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -23,15 +24,47 @@ def in_vain(k):
     raise ValueError(f"no luck with {k}")
 
 
-class Mean(ClassifierMixin, BaseEstimator):
-    """Says 1 where the mean of a set is above that of the training sets; kills its process if it has a certain seed."""
+class OddError(Exception):
+    """An error that cannot be unpacked."""
 
-    def __init__(self, deadly_seed=None, random_state=0):
+    def __init__(self, one, two):
+        super().__init__(f"{one} and {two}")
+
+
+class WorseError(Exception):
+    """An error that cannot even be packed."""
+
+    def __reduce__(self):
+        raise TypeError("not this one")
+
+
+def odd(kind):
+    raise {"odd": OddError("this", "that"), "worse": WorseError("that")}[kind]
+
+
+def without_memory():
+    raise MemoryError
+
+
+class Mean(ClassifierMixin, BaseEstimator):
+    """Says 1 where the mean of a set is above that of the training sets.
+
+    It kills its process if it has a certain seed, or if a file does not exist, which it makes.
+    """
+
+    def __init__(self, deadly_seed=None, dies_once=None, seconds=0.0, random_state=0):
         self.deadly_seed = deadly_seed
+        self.dies_once = dies_once
+        self.seconds = seconds
         self.random_state = random_state
 
     def fit(self, X, y):
-        if self.random_state == self.deadly_seed:
+        time.sleep(self.seconds)
+        is_first = self.dies_once is not None and not os.path.exists(self.dies_once)
+        if is_first:
+            with open(self.dies_once, "w"):
+                pass
+        if is_first or self.random_state == self.deadly_seed:
             os.kill(os.getpid(), signal.SIGKILL)
         self.classes_ = np.unique(y)
         self.at_ = np.mean([one.mean() for one in X])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,11 +16,12 @@ from setrbm.cli._output import check_output_folder, count, show_json
 from setrbm.cli._progress import Bar
 
 if TYPE_CHECKING:
-    from setrbm.dask import Receipt
-    from setrbm.datasets.for_models import Columns
+    from setrbm.dask import Cluster, Receipt, Scoring
 
-CLUSTER = "Cluster"
+PANEL = "Cluster"
 MOST_FAILURES_SHOWN = 10
+# The options of ClusterOptions, as parameters.
+CLUSTER_PARAMETERS = ("cluster", "wait", "tls_ca", "tls_cert", "tls_key")
 
 
 @dataclass(frozen=True)
@@ -33,35 +35,53 @@ class ClusterOptions:
             metavar="ADDRESS",
             help="Work on a Dask cluster: the address of its scheduler, a scheduler file, or 'local' for a process per "
             "core of this machine.",
-            rich_help_panel=CLUSTER,
+            rich_help_panel=PANEL,
             show_default=False,
+        ),
+    ] = None
+    wait: Annotated[
+        float | None,
+        typer.Option(
+            "--wait",
+            metavar="SECONDS",
+            min=0.0,
+            help="How long the cluster may be without workers.",
+            rich_help_panel=PANEL,
+            show_default="300",
         ),
     ] = None
     tls_ca: Annotated[
         Path | None,
         typer.Option(
-            "--tls-ca", metavar="FILE", help="Certificate of the authority, for tls://.", rich_help_panel=CLUSTER
+            "--tls-ca", metavar="FILE", help="Certificate of the authority, for tls://.", rich_help_panel=PANEL
         ),
     ] = None
     tls_cert: Annotated[
-        Path | None, typer.Option("--tls-cert", metavar="FILE", help="Our certificate.", rich_help_panel=CLUSTER)
+        Path | None, typer.Option("--tls-cert", metavar="FILE", help="The client's certificate.", rich_help_panel=PANEL)
     ] = None
     tls_key: Annotated[
-        Path | None, typer.Option("--tls-key", metavar="FILE", help="Its key.", rich_help_panel=CLUSTER)
+        Path | None, typer.Option("--tls-key", metavar="FILE", help="The client's private key.", rich_help_panel=PANEL)
     ] = None
 
+    def refuse_with(self, **others: Any) -> None:
+        """Refuse options that say how to work on this machine, if there is a cluster; None was not given."""
+        given = [name for name, value in others.items() if value is not None]
+        if self.cluster is not None and given:
+            option = f"--{given[0].replace('_', '-')}"
+            raise Refused(f"{option} is for work on this machine, --cluster for work elsewhere. Use one or the other.")
+
     @contextmanager
-    def client(self) -> Iterator[Any]:
-        """Provide a client of the cluster; None if none is named."""
+    def connect(self) -> Iterator[Cluster | None]:
+        """Provide the cluster; None if none is named."""
         if self.cluster is None:
-            if self._tls:
-                raise Refused("--tls-ca, --tls-cert and --tls-key are for --cluster. Name the cluster too.")
+            if self._tls or self.wait is not None:
+                raise Refused("--wait, --tls-ca, --tls-cert and --tls-key are for --cluster. Name the cluster too.")
             yield None
             return
-        from setrbm.dask import connected
+        from setrbm.dask.cluster import PATIENCE, Cluster, connected
 
         with connected(self.cluster, self._security()) as client:
-            yield client
+            yield Cluster(client, PATIENCE if self.wait is None else self.wait)
 
     @property
     def _tls(self) -> dict[str, str]:
@@ -82,32 +102,25 @@ class ClusterOptions:
 
 
 def score_on_cluster(
-    client: Any, model: Path, data: Path, output: Path | None, columns: Columns, probabilities: bool, quiet: bool,
-    json: bool,
-) -> None:  # fmt: skip
-    """Score a file, or all data files of a folder, on a cluster, and show what became of them."""
+    options: ClusterOptions, model: Path, data: Path, output: Path | None, how: Scoring, quiet: bool
+) -> list[Receipt]:
+    """Score a file, or all data files of a folder, on a cluster; return what became of each."""
     from setrbm.dask import score_files
 
     if output is None:
         raise Refused("With --cluster, -o must name the folder for the outputs.")
-    check_output_folder(output)
     inputs = data_files(data)
+    if data.is_dir() and os.path.realpath(data) == os.path.realpath(output):
+        raise Refused(f"-o must name another folder than DATA: outputs must not become inputs. Got {str(data)!r}.")
+    check_output_folder(output)
     done: list[Receipt] = []
-    with Bar("Scoring", len(inputs), quiet) as bar:
+    with options.connect() as cluster, Bar("Scoring", len(inputs), quiet) as bar:
 
         def show(receipt: Receipt) -> None:
             done.append(receipt)
             bar.show(len(done), f"{len(done):,} of {count(len(inputs), 'file')}")
 
-        found = score_files(
-            model, inputs, output, client=client, columns=columns, probabilities=probabilities, on_receipt=show
-        )
-    if json:
-        show_json({"model": str(model), "data": str(data), "files": [vars(one) for one in found]})
-    else:
-        _show(found, output)
-    if any(one.failed for one in found):
-        raise typer.Exit(FAILED)
+        return score_files(model, inputs, output, how, client=cluster, on_receipt=show)
 
 
 def data_files(data: Path) -> list[Path]:
@@ -124,17 +137,27 @@ def data_files(data: Path) -> list[Path]:
     return found
 
 
-def _show(found: list[Receipt], output: Path) -> None:
+def show_receipts(found: list[Receipt], model: Path, data: Path, output: Path | None, json: bool) -> None:
+    """Show what became of each file; exit with an error if one failed."""
+    if json:
+        show_json({"model": str(model), "data": str(data), "files": [vars(one) for one in found]})
+    else:
+        _show(found, str(output))
+    if any(one.failed for one in found):
+        raise typer.Exit(FAILED)
+
+
+def _show(found: list[Receipt], output: str) -> None:
     new = [one for one in found if one.is_new and not one.failed]
     failed = [one for one in found if one.failed]
     kept = len(found) - len(new) - len(failed)
     n_sets = sum(one.n_sets for one in new)
     typer.echo(f"Scored {count(n_sets, 'set')} of {count(len(new), 'file')} into {output}.", err=True)
     if kept:
-        typer.echo(f"{count(kept, 'output')} {'was' if kept == 1 else 'were'} there before.", err=True)
+        typer.echo(f"{count(kept, 'output')} already existed.", err=True)
     for one in failed[:MOST_FAILURES_SHOWN]:
         typer.echo(f"Failed: {one.input}: {one.failed}", err=True)
     if len(failed) > MOST_FAILURES_SHOWN:
         typer.echo(f"... and {len(failed) - MOST_FAILURES_SHOWN:,} more.", err=True)
     if failed:
-        typer.echo(f"{count(len(failed), 'file')} failed. Run the same command to try again.", err=True)
+        typer.echo(f"{count(len(failed), 'file')} failed. Rerun the same command to try again.", err=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,11 +15,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from setrbm.cli._cluster import ClusterOptions
+from setrbm.cli._errors import Refused
 from setrbm.cli._output import check_output_folder, count, plain
 from setrbm.cli._progress import Bar
 
 if TYPE_CHECKING:
-    from setrbm.documents import Document, Documents, Limits, Reading
+    from setrbm.dask import Cluster
+    from setrbm.dask.reading import ClusterProgress
+    from setrbm.documents import Document, Documents, Limits, Problem, Reading
     from setrbm.documents.reading import Progress
 
 LIMITED = "Limits"
@@ -116,49 +120,74 @@ class ReadingOptions:
         return Reading(ocr="never" if self.no_ocr else "auto", language=self.language, language_folder=folder)
 
 
-def read(
-    folder: Path,
-    only: Sequence[str] | None,
-    output: Path,
-    options: ReadingOptions,
-    quiet: bool,
-    cluster: ClusterOptions,
-    by_class: bool = False,
-) -> Documents:
-    """Read the documents of a folder, or only some of them, with progress."""
-    from setrbm.documents import read_documents
+@dataclass(frozen=True)
+class Reader:
+    """Reads documents for a command, with progress.
 
-    output.mkdir(parents=True, exist_ok=True)
-    wanted: dict[str, Any] = {"only": only, "by_class": by_class, "reading": options.reading, "limits": options.limits}
-    with Bar("Reading", 1.0, quiet) as bar, cluster.client() as client:
-        if client is not None:
-            return _read_on_cluster(folder, output, client, bar, wanted)
-        cache = options.cache or output / PAGES
-        return read_documents(folder, **wanted, cache=cache, n_jobs=options.jobs, on_progress=ReadingWatch(bar))
+    Attributes
+    ----------
+    folder, output : Path
+        Where the documents are, and where everything that is written goes.
+    options : ReadingOptions
+    cluster : ClusterOptions
+    quiet : bool
+    """
+
+    folder: Path
+    output: Path
+    options: ReadingOptions
+    cluster: ClusterOptions
+    quiet: bool
+
+    def check(self) -> None:
+        """Refuse, before any work, options and folders that cannot be used."""
+        self.cluster.refuse_with(cache=self.options.cache)
+        if Path(os.path.realpath(self.output)).is_relative_to(os.path.realpath(self.folder)):
+            raise Refused(
+                f"-o must name a folder outside of FOLDER, so that outputs are not read as documents. Got "
+                f"{str(self.output)!r} in {str(self.folder)!r}."
+            )
+        check_output_folder(self.output)
+
+    def documents(self, only: Sequence[str] | None = None, by_class: bool = False) -> Iterator[Document]:
+        """Yield the documents of the folder, or some of them, as they are read."""
+        from setrbm.documents import iter_documents
+
+        self.output.mkdir(parents=True, exist_ok=True)
+        options = self.options
+        wanted: dict[str, Any] = {
+            "only": only, "by_class": by_class, "reading": options.reading, "limits": options.limits
+        }  # fmt: skip
+        with Bar("Reading", 1.0, self.quiet) as bar, self.cluster.connect() as on:
+            if on is not None:
+                yield from _on_cluster(on, self.folder, self.output / READ, wanted, bar)
+                return
+            cache = options.cache or self.output / PAGES
+            watch = ReadingWatch(bar)
+            yield from iter_documents(self.folder, **wanted, cache=cache, n_jobs=options.jobs, on_progress=watch)
+
+    def labeled(self, manifest: Path | None) -> tuple[Documents, dict[str, str], list[Problem]]:
+        """Read the documents of a folder; return them with the class of each, and what is no document."""
+        from setrbm.documents import Documents
+        from setrbm.documents.labels import labels_of
+
+        self.check()
+        labels = labels_of(self.folder, manifest)
+        documents = Documents([*self.documents(list(labels.classes), labels.by_folder)])
+        return documents, labels.classes, labels.problems
 
 
-def _read_on_cluster(folder: Path, output: Path, client: Any, bar: Bar, wanted: dict[str, Any]) -> Documents:
-    from setrbm.dask import read_documents
+def _on_cluster(cluster: Cluster, folder: Path, output: Path, wanted: dict[str, Any], bar: Bar) -> Iterator[Document]:
+    from setrbm.dask import iter_documents
 
     begin = time.perf_counter()
 
-    def show(n_done: int, n_all: int, n_pages: int) -> None:
-        rate = n_pages / max(time.perf_counter() - begin, 1e-9)
-        bar.show(n_done / n_all, f"{n_done:,} of {n_all:,} documents, {rate:.1f} pages/s")
+    def show(progress: ClusterProgress) -> None:
+        rate = progress.n_pages / max(time.perf_counter() - begin, 1e-9)
+        done = f"{progress.n_documents_done:,} of {progress.n_documents:,} documents, {rate:.1f} pages/s"
+        bar.show(progress.n_documents_done / progress.n_documents, done)
 
-    return read_documents(folder, **wanted, output=output / READ, client=client, on_progress=show)
-
-
-def read_labeled(
-    folder: Path, manifest: Path | None, output: Path, options: ReadingOptions, quiet: bool, cluster: ClusterOptions
-) -> tuple[Documents, dict[str, str]]:
-    """Read the documents of a folder and return them with the class of each."""
-    from setrbm.documents.labels import labels_of
-
-    check_output_folder(output)
-    labels = labels_of(folder, manifest)
-    documents = read(folder, list(labels.classes), output, options, quiet, cluster, labels.by_folder)
-    return documents, labels.classes
+    return iter_documents(folder, **wanted, output=output, client=cluster, on_progress=show)
 
 
 class ReadingWatch:
@@ -178,9 +207,8 @@ class ReadingWatch:
         self._bar.show_with(done, note, left / rate if rate else float("nan"))
 
 
-def warn_of_problems(documents: Sequence[Document], output: Path) -> None:
+def warn_of_problems(problems: Sequence[Problem], output: Path) -> None:
     """Write the files and pages that were not read to a file, and say how many there are."""
-    problems = [problem for document in documents for problem in document.problems]
     rows = [(problem.document, problem.where, problem.reason) for problem in problems]
     write_csv(output / "problems.csv", ("document", "where", "reason"), rows)
     if problems:

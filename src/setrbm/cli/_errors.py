@@ -112,9 +112,10 @@ def in_words(error: Exception) -> str:
         return f"There is not enough memory. {error}".strip()
     if isinstance(error, OSError) and error.strerror:
         return error.strerror + (f": {error.filename!r}." if error.filename else ".")
+    from setrbm.dask.cluster import ClusterError
     from setrbm.engines.protocol import NoDeviceError
 
-    if isinstance(error, ValueError | TypeError | ImportError | OSError | NoDeviceError):
+    if isinstance(error, ValueError | TypeError | ImportError | OSError | NoDeviceError | ClusterError):
         # Settings that are options here.
         return re.sub(r"\bengine='(\w+)'", r"--engine \1", str(error))
     said = str(error).rstrip(".")

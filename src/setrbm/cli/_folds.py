@@ -12,6 +12,8 @@ from setrbm.cli._progress import Bar, FitProgress
 if TYPE_CHECKING:
     from setrbm._types import Array
     from setrbm.bags import Bags
+    from setrbm.dask import Cluster
+    from setrbm.dask.cluster import Failed
     from setrbm.datasets import PageTexts
     from setrbm.evaluation.scores import Predictions
     from setrbm.evaluation.splits import Split
@@ -19,11 +21,11 @@ if TYPE_CHECKING:
 
 def cross_validate(
     model: Any, bags: Bags | PageTexts, y: Array, folds: int, repeats: int, seed: int, title: str, quiet: bool = False,
-    client: Any = None,
-) -> Predictions:  # fmt: skip
+    cluster: Cluster | None = None,
+) -> tuple[Predictions, list[str]]:  # fmt: skip
     """Fit a fresh copy of the model on all folds but one and predict that one, for each fold of each repeat.
 
-    With the client of a Dask cluster, each fold is a task of it.
+    On a cluster, each fold is a task. Folds that failed there are left out; the second result says which, and why.
     """
     import numpy as np
 
@@ -34,35 +36,51 @@ def cross_validate(
     _check_folds(classes, np.bincount(codes), folds)
     splits = repeated_folds(y, folds, repeats, seed)
     with Bar(title, total=len(splits), quiet=quiet) as bar, training(model):
-        log_p = (_one_by_one if client is None else partial(_on_cluster, client))(model, bags, y, splits, bar)
-    truth = [codes[split.test] for split in splits]
-    ends = np.cumsum([len(part) for part in truth]).tolist()
-    return Predictions(classes, np.concatenate(truth), np.concatenate(log_p), ends)
+        predict = _one_by_one if cluster is None else partial(_on_cluster, cluster)
+        log_p, failures = predict(model, bags, y, splits, bar)
+    truth = {k: codes[splits[k].test] for k in log_p}
+    ends = np.cumsum([len(part) for part in truth.values()]).tolist()
+    return Predictions(classes, np.concatenate([*truth.values()]), np.concatenate([*log_p.values()]), ends), failures
 
 
-def _one_by_one(model: Any, bags: Bags | PageTexts, y: Array, splits: list[Split], bar: Bar) -> list[Array]:
+def _one_by_one(
+    model: Any, bags: Bags | PageTexts, y: Array, splits: list[Split], bar: Bar
+) -> tuple[dict[int, Array], list[str]]:
     from sklearn.base import clone
 
     from setrbm.estimators.pipelines import last_step
 
-    log_p = []
+    log_p = {}
     for done, split in enumerate(splits):
         fitted = clone(model)
         last_step(fitted).set_callbacks(FitProgress(bar, done, f"fold {done + 1} of {len(splits)}"))
         fitted.fit(bags[split.train], y[split.train])
-        log_p.append(fitted.predict_log_proba(bags[split.test]))
-    return log_p
+        log_p[done] = fitted.predict_log_proba(bags[split.test])
+    return log_p, []
 
 
 def _on_cluster(
-    client: Any, model: Any, bags: Bags | PageTexts, y: Array, splits: list[Split], bar: Bar
-) -> list[Array]:
+    cluster: Cluster, model: Any, bags: Bags | PageTexts, y: Array, splits: list[Split], bar: Bar
+) -> tuple[dict[int, Array], list[str]]:
+    from setrbm.dask.cluster import Failed
     from setrbm.dask.experiments import predict_folds
 
     def show(n_done: int) -> None:
         bar.show(n_done, f"{n_done} of {len(splits)} folds")
 
-    return predict_folds(model, bags, y, splits, client=client, on_fold=show)
+    found = predict_folds(model, bags, y, splits, client=cluster, on_fold=show)
+    failed = {k: one for k, one in enumerate(found) if isinstance(one, Failed)}
+    if len(failed) == len(found):
+        raise _error_of(failed[0])
+    log_p = {k: one for k, one in enumerate(found) if not isinstance(one, Failed)}
+    return log_p, [f"fold {k + 1} of {len(splits)}: {one.reason}" for k, one in failed.items()]
+
+
+def _error_of(failed: Failed) -> Exception:
+    """Return why all folds failed, as the error that it is on one machine."""
+    from setrbm.dask.cluster import ClusterError
+
+    return failed.error or ClusterError(f"All folds failed, the first because {failed.reason}.")
 
 
 def _check_folds(classes: Array, counts: Array, folds: int) -> None:

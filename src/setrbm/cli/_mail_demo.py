@@ -70,9 +70,11 @@ def _generated(output: Path, show: bool) -> tuple[Path, Manifest]:
 
 def _read(output: Path, mail: Path, manifest: Manifest, show: bool) -> Documents:
     from setrbm.cli._cluster import ClusterOptions
-    from setrbm.cli._documents import ReadingOptions, read
+    from setrbm.cli._documents import Reader, ReadingOptions
+    from setrbm.documents import Documents
 
-    return read(mail, manifest.documents, output, ReadingOptions(), not show, ClusterOptions())
+    reader = Reader(mail, output, ReadingOptions(), ClusterOptions(), not show)
+    return Documents([*reader.documents(manifest.documents)])
 
 
 def _found(answers: list[Answer], truth: dict[str, str], documents: Documents, seconds: float) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def _cross_validation(bags: Bags, y: Array, repeats: int, show: bool) -> dict[st
 
     from setrbm.evaluation.scores import accuracy
 
-    found = cross_validate(new_model(), bags, y, FOLDS, repeats, SEED, "Cross-validating")
+    found, _ = cross_validate(new_model(), bags, y, FOLDS, repeats, SEED, "Cross-validating")
     accuracies = [accuracy(fold) for fold in found.folds()]
     mean, spread = float(np.mean(accuracies)), float(np.std(accuracies, ddof=1))
     if show:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,9 +15,8 @@ from setrbm.cli._documents import (
     ManifestOption,
     ModelArgument,
     OutputOption,
+    Reader,
     ReadingOptions,
-    read,
-    read_labeled,
     warn_of_problems,
     write_csv,
     write_json,
@@ -26,6 +26,7 @@ from setrbm.cli._options import JsonOption, QuietOption, SeedOption, with_option
 from setrbm.cli._output import check_output_folder, count, percent, show_json, show_table
 
 if TYPE_CHECKING:
+    from setrbm.documents import Document, Problem
     from setrbm.documents.answers import Answer
 
 MODEL = "model.safetensors"
@@ -77,7 +78,14 @@ def fit(
     output: OutputOption = OUTPUT,
     manifest: ManifestOption = None,
     precision: Annotated[
-        float, typer.Option("--precision", metavar="P", min=0.0, max=1.0, help="Part of accepted answers to be right.")
+        float,
+        typer.Option(
+            "--precision",
+            metavar="P",
+            min=0.0,
+            max=1.0,
+            help="Precision that accepted answers must have; 0 accepts every answer.",
+        ),
     ] = 0.95,
     seed: SeedOption = 0,
     quiet: QuietOption = False,
@@ -92,9 +100,9 @@ def fit(
     from setrbm.documents.answers import document_classifier
     from setrbm.estimators import save
 
-    documents, classes = read_labeled(folder, manifest, output, options, quiet, cluster)
-    warn_of_problems(documents, output)
-    known = [document for document in documents if document.pages]
+    documents, classes, others = Reader(folder, output, options, cluster, quiet).labeled(manifest)
+    warn_of_problems([*documents.problems, *others], output)
+    known = documents.readable
     y = [classes[document.id] for document in known]
     if len(set(y)) < 2:
         raise Refused(f"There must be readable documents of at least two classes. Got {count(len(set(y)), 'class')}.")
@@ -110,7 +118,10 @@ def fit(
         show_json(said)
         return
     typer.echo(f"Learned {count(len(set(y)), 'class')} from {count(len(known), 'document')}: {said['model']}.")
-    typer.echo(f"To be right in {percent(precision)} of its answers, it leaves about {percent(left)} to a person.")
+    if precision:
+        typer.echo(f"To be right in {percent(precision)} of its answers, it leaves about {percent(left)} to a person.")
+    else:
+        typer.echo("It accepts every answer.")
 
 
 @with_options("cluster", ClusterOptions)
@@ -132,15 +143,23 @@ def classify(
     """
     from setrbm.documents.answers import classify as answers_of
 
-    fitted = _load(model)
-    documents = read(folder, None, output, options, quiet, cluster)
-    warn_of_problems(documents, output)
-    answers = answers_of(fitted, documents)
+    fitted, reader = _load(model), Reader(folder, output, options, cluster, quiet)
+    reader.check()
+    problems: list[Problem] = []
+    answers = answers_of(fitted, _noting(problems, reader.documents()))
+    warn_of_problems(problems, output)
     _write_answers(answers, output)
     if json:
         show_json({"model": str(model), "folder": str(folder), "documents": [one.to_json() for one in answers]})
         return
     _show_answers(answers, output)
+
+
+def _noting(problems: list[Problem], documents: Iterable[Document]) -> Iterator[Document]:
+    """Yield documents, and add their problems to a list."""
+    for document in documents:
+        problems += document.problems
+        yield document
 
 
 def _load(path: Path) -> Any:
@@ -201,24 +220,32 @@ def explain(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Show which page decided, and which words: a picture of each such page, with these words marked."""
+    """Show which page decided, and which words: a picture of each such page, with these words marked.
+
+    Writes explanations.json and the pictures.
+    """
     from setrbm.documents.answers import classify as answers_of
     from setrbm.documents.pictures import marked_pages
 
-    fitted = _load(model)
-    documents = read(folder, document, output, options, quiet, cluster)
+    fitted, reader = _load(model), Reader(folder, output, options, cluster, quiet)
+    reader.check()
+    documents = [*reader.documents(document)]
     answers = answers_of(fitted, documents)
-    pictures = marked_pages(folder, documents, answers, output / "pictures")
-    for one, picture in zip(answers, pictures, strict=True):
-        if json:
-            continue
-        typer.echo(f"{one.document}: {one.label if one.label is not None else one.why_a_person}")
-        if picture is not None:
-            typer.echo(f"  {one.place}: {', '.join(one.words)}\n  {picture}")
+    pictures = marked_pages(
+        folder, documents, answers, output / "pictures", limits=options.limits, n_jobs=options.jobs
+    )  # fmt: skip
+    explained = [
+        one.to_json() | {"picture": None if path is None else str(path)}
+        for one, path in zip(answers, pictures, strict=True)
+    ]
+    write_json(output / "explanations.json", explained)
     if json:
-        found = zip(answers, pictures, strict=True)
-        show_json([one.to_json() | {"picture": None if path is None else str(path)} for one, path in found])
-    write_json(output / "answers.json", [one.to_json() for one in answers])
+        show_json(explained)
+        return
+    for one, picture in zip(answers, pictures, strict=True):
+        typer.echo(f"{one.document}: {one.label if one.label is not None else one.why_a_person}")
+        if one.page is not None:
+            typer.echo(f"  {one.place}: {', '.join(one.words)}\n  {picture or 'The page could not be drawn.'}")
 
 
 @with_options("cluster", ClusterOptions)
@@ -235,36 +262,41 @@ def evaluate(
 ) -> None:
     """Measure a model on labeled documents that it did not learn from; draw precision against what is accepted.
 
-    Documents that could not be read count as left to a person.
+    Documents of which nothing could be read have no class; their number is shown. Those of which something could not be
+    read are left to a person, as by classify.
     """
     import numpy as np
 
     from setrbm.cli.evaluate import show_scores
+    from setrbm.documents.answers import classify as answers_of
     from setrbm.evaluation.scores import Predictions, all_scores
 
     fitted = _load(model)
-    documents, classes = read_labeled(folder, manifest, output, options, quiet, cluster)
-    warn_of_problems(documents, output)
-    known = [one for one in documents if one.pages]
+    documents, classes, others = Reader(folder, output, options, cluster, quiet).labeled(manifest)
+    warn_of_problems([*documents.problems, *others], output)
+    known = documents.readable
     y = np.array([classes[one.id] for one in known], dtype=object)
     codes = {label: k for k, label in enumerate(fitted.classes_.tolist())}
     unknown = sorted({label for label in y.tolist() if label not in codes})
     if unknown:
         raise Refused(f"The model knows the classes {', '.join(codes)}. Got documents of class {unknown[0]!r}.")
     truth = np.array([codes[label] for label in y])
-    accepted = fitted.accepts(known) if hasattr(fitted, "accepts") else None
+    accepted = np.array([one.is_accepted for one in answers_of(fitted, known)])
     found = Predictions(fitted.classes_, truth, fitted.predict_log_proba(known), [], accepted)
-    scores = {"model": str(model), "folder": str(folder), "not_read": len(documents) - len(known), **all_scores(found)}
+    n_lost = len(documents) - len(known)
+    scores = {"model": str(model), "folder": str(folder), "not_read": n_lost, **all_scores(found)}
     write_json(output / "scores.json", scores)
     picture = _draw_curves(fitted, known, y, output)
     if json:
         show_json(scores)
         return
     show_scores(scores)
+    if n_lost:
+        typer.echo(f"{count(n_lost, 'document')} could not be read, and would be left to a person.")
     typer.echo(f"Scores: {output / 'scores.json'}." + (f" Curve: {picture}." if picture else ""))
 
 
-def _draw_curves(fitted: Any, documents: list[Any], y: Any, output: Path) -> Path | None:
+def _draw_curves(fitted: Any, documents: Any, y: Any, output: Path) -> Path | None:
     """Draw precision against the share of accepted documents, if matplotlib is installed."""
     from importlib.util import find_spec
 

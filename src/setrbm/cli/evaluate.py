@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from setrbm.cli._cluster import ClusterOptions
+from setrbm.cli._cluster import CLUSTER_PARAMETERS, ClusterOptions
 from setrbm.cli._data import Source, refuse_swapped
-from setrbm.cli._errors import Refused
+from setrbm.cli._errors import FAILED, Refused
 from setrbm.cli._folds import cross_validate
 from setrbm.cli._models import load_model, note_unknown, to_train, true_codes, unknown_documents
 from setrbm.cli._options import (
@@ -47,7 +47,7 @@ MOST_CLASSES_SHOWN = 10
 # The options that do not apply to a fitted model.
 FOR_CROSS_VALIDATION = (
     "folds", "repeats", "constraint", "pooling", "objective", "hidden", "learning_rate", "epochs", "scale",
-    "class_weight", "calibrate", "seed", "jobs", "engine", "cluster",
+    "class_weight", "calibrate", "seed", "jobs", "engine", *CLUSTER_PARAMETERS,
 )  # fmt: skip
 
 FittedOption = Annotated[
@@ -106,18 +106,29 @@ def evaluate(
 
     refuse_swapped(model, data, "evaluate {data} --model {model}")
     source = Source.of(data, bag, label, ignore, pages)
+    failures: list[str] = []
     if model is not None:
         _refuse_training_options(ctx)
         found = _score(model, source)
     else:
+        cluster.refuse_with(jobs=jobs, engine=engine if engine is Engine.GPU else None)
         bags, y, estimator = to_train(
             source, objective, scale, class_weight, constraint=constraint, pooling=pooling, hidden=hidden,
             rates=learning_rate, epochs=epochs, calibrate=calibrate, seed=seed, jobs=jobs, engine=engine,
         )  # fmt: skip
-        with cluster.client() as client:
-            found = cross_validate(estimator, bags, y, folds, repeats, seed, "Cross-validating", quiet, client)
+        with cluster.connect() as on:
+            found, failures = cross_validate(estimator, bags, y, folds, repeats, seed, "Cross-validating", quiet, on)
     document = {"data": str(data), "model": None if model is None else str(model), **all_scores(found)}
-    (show_json if json else show_scores)(document)
+    (show_json if json else show_scores)(document | ({"failed": failures} if failures else {}))
+    _exit_if_failed(failures)
+
+
+def _exit_if_failed(failures: list[str]) -> None:
+    for failure in failures:
+        typer.echo(f"Failed: {failure}", err=True)
+    if failures:
+        typer.echo("The scores are those of the other folds.", err=True)
+        raise typer.Exit(FAILED)
 
 
 def _refuse_training_options(ctx: typer.Context) -> None:

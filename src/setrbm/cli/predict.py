@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from setrbm.cli._cluster import ClusterOptions, score_on_cluster
+from setrbm.cli._cluster import ClusterOptions, score_on_cluster, show_receipts
 from setrbm.cli._data import Source, refuse_swapped
 from setrbm.cli._errors import Refused
 from setrbm.cli._models import load_model, note_unknown, unknown_documents
@@ -27,6 +27,7 @@ from setrbm.cli._output import check_output, count, show_json
 
 if TYPE_CHECKING:
     from setrbm.bags import Bags
+    from setrbm.dask import Scoring
     from setrbm.datasets import PageTexts
     from setrbm.datasets.predicted import Predicted
 
@@ -41,7 +42,13 @@ def predict(
     ignore: IgnoreNewOption = None,
     pages: PagesOption = "pages",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the CSV here instead of to stdout.")
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write the CSV here instead of to stdout. With --cluster, a folder for Parquet files.",
+        ),
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of every class.")] = False,
     check_range: Annotated[
@@ -57,27 +64,40 @@ def predict(
     columns are ignored then. Of page texts, the documents without any known word are counted on stderr.
 
     With --cluster, DATA may be a folder of such files and of shards (.npz), and -o names a folder, which gets a Parquet
-    file for each. Files that are there already are kept, so the same command resumes.
+    file for each. Existing outputs are kept, so the same command resumes. Documents without any known word are not
+    counted then.
     """
-    from setrbm.datasets.for_models import Columns
+    refuse_swapped(model, data, "predict {model} {data}")
+    source = Source.of(data, bag, label, ignore, pages)
+    if cluster.cluster is not None:
+        if check_range or force:
+            raise Refused("With --cluster, neither --check-range nor --force can be used.")
+        found = score_on_cluster(cluster, model, data, output, _scoring(source, proba), quiet)
+        show_receipts(found, model, data, output, json)
+        return
+    with cluster.connect():
+        _predict_here(model, source, output, proba, check_range, force, json)
+
+
+def _scoring(source: Source, proba: bool) -> Scoring:
+    from setrbm.dask import Scoring
+
+    return Scoring(source.bag, source.label, source.ignore, source.pages, probabilities=proba)
+
+
+def _predict_here(
+    model: Path, source: Source, output: Path | None, proba: bool, check_range: bool, force: bool, json: bool
+) -> None:
+    """Predict in this process, and show or write the result."""
     from setrbm.datasets.predicted import as_csv, predicted
 
-    refuse_swapped(model, data, "predict {model} {data}")
-    with cluster.client() as client:
-        if client is not None:
-            if check_range or force:
-                raise Refused("With --cluster, neither --check-range nor --force can be used.")
-            columns = Columns(bag, label, tuple(ignore or ()), pages)
-            score_on_cluster(client, model, data, output, columns, proba, quiet, json)
-            return
-    source = Source.of(data, bag, label, ignore, pages)
     if output is not None:
-        check_output(output, force, model, data)
+        check_output(output, force, model, source.path)
     fitted = load_model(model, "predict", "predict_proba")
     bags = source.sets(fitted)
     ranges = _ranges(fitted, bags, source.holds_texts) if check_range else {}
     found = predicted(fitted, bags)
-    table = as_csv(found.columns(bag, label, proba))
+    table = as_csv(found.columns(source.bag, source.label, proba))
     unknown = unknown_documents(fitted, source, bags)
     if output is not None:
         from setrbm._files import write_atomically
@@ -89,7 +109,7 @@ def predict(
     note_unknown(unknown, len(bags))
     if json:
         counts = ({"range": ranges} if ranges else {}) | unknown
-        show_json({"model": str(model), "data": str(data), **counts, "sets": _as_json(found, proba)})
+        show_json({"model": str(model), "data": str(source.path), **counts, "sets": _as_json(found, proba)})
     elif output is None:
         typer.echo(table, nl=False)
 

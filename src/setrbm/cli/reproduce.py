@@ -111,6 +111,7 @@ def reproduce(
     """
     from setrbm.reproduction.commands import Experiment, Wanted
 
+    cluster.refuse_with(jobs=jobs, engine=engine if engine is EngineChoice.GPU else None)
     output = output or Path("results-quick" if quick else "results")
     report = report or output
     _check_folders(output, report)
@@ -205,18 +206,18 @@ def _run(
     from setrbm.reproduction.commands import command_of
 
     record = Record(path.with_name(experiment.runs), command_of(experiment, plan), kind)
-    with Bar(experiment.heading, total=1.0, quiet=quiet) as bar, cluster.client() as client:
+    with Bar(experiment.heading, total=1.0, quiet=quiet) as bar, cluster.connect() as on:
 
         def show(progress: RunProgress) -> None:
             done = f"{progress.n_done:,} of {count(progress.n_all, 'fold')}"
             bar.show_with(progress.n_done / progress.n_all, f"{done}, {progress.note}", progress.seconds_left)
 
         try:
-            if client is None:
+            if on is None:
                 return run(plan, path, show, record)
             from setrbm.dask import run_plan
 
-            return run_plan(plan, path, client=client, report=show, record=record)
+            return run_plan(plan, path, client=on, report=show, record=record)
         except KeyboardInterrupt:
             if path.exists():
                 typer.echo(f"Finished folds are in {path}. Run the same command again to resume.", err=True)

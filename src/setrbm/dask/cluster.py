@@ -1,58 +1,79 @@
-"""Pure functions of small arguments, run on the workers of a Dask cluster: submit, and take what comes back.
+"""Pure functions of small arguments, run on the workers of a Dask cluster: submit them, and collect the results.
 
-Only ``client.submit`` and ``as_completed`` are used. A task that ends its worker again and again, as one without enough
-memory does, comes back as ``Lost``; the others go on. Every task carries the version of setrbm, and a worker with
-another one refuses it.
+Only ``client.submit`` and ``as_completed`` are used. A task that repeatedly kills its workers, for example because it
+runs out of memory, becomes ``Failed``; the others continue. Every task carries the version of setrbm, and is refused by
+a worker with another one. Functions and arguments travel as bytes, which a worker unpacks after that check.
 """
 
 from __future__ import annotations
 
 import hashlib
+import pickle
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import CancelledError
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import setrbm
 from setrbm._text import count
 from setrbm._version import __version__
 
 INSTALL = "Working on a cluster needs the extra 'dask': pip install 'setrbm[dask]'."
-# How often to look for answers and for workers, in seconds.
-TICK, LOOK = 0.01, 1.0
-# How long a cluster may be without workers, in seconds.
-PATIENCE = 60.0
-# Stands for a result that was lost with its worker, and is made again.
-AGAIN = object()
+# How often to look for results, how often to count workers, and how long the scheduler may take to answer, in seconds.
+TICK, LOOK, ANSWER = 0.01, 1.0, 10.0
+# How long to wait for a scheduler, and how long a cluster may be without workers, in seconds. Batch systems take
+# minutes to start some.
+CONNECT, PATIENCE = 60.0, 300.0
+# How long without workers until a warning says so, in seconds.
+SILENCE = 20.0
+# How often a task is submitted again because the connection to the scheduler was lost.
+MOST_LOSSES = 5
+# The position and the result of each task.
+Results = Generator[tuple[int, Any], None, None]
+# Stands for a result that is not there any more: because its worker died, and because the connection was lost.
+AGAIN, FORGOTTEN = object(), object()
 
 
-class VersionError(RuntimeError):
+class ClusterError(RuntimeError):
+    """Raised if a cluster could not finish its work. Rerun to resume."""
+
+
+class VersionError(ClusterError):
     """Raised if a worker has another version of setrbm."""
 
 
 @dataclass(frozen=True)
-class Lost:
-    """What comes back from a task that raised an error, or whose workers ended."""
+class Failed:
+    """The result of a task that raised an error, or whose workers died.
+
+    Attributes
+    ----------
+    reason : str
+    was_killed : bool
+        Whether the workers died.
+    error : Exception or None
+        What the task raised.
+    """
 
     reason: str
+    was_killed: bool = False
+    error: Exception | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True)
-class _Killed:
-    """What comes back from a task whose workers died, through its own fault or that of another task there."""
+@dataclass
+class Shared:
+    """A value that is sent once and used by many tasks."""
 
-    n_workers: int
-
-    @property
-    def lost(self) -> Lost:
-        times = count(self.n_workers, "worker")
-        return Lost(f"{times} ended while working on it, and on nothing else, perhaps out of memory")
+    payload: bytes
+    future: Any = None
 
 
 @cache
@@ -88,7 +109,7 @@ def client_or_default(client: Any = None) -> Any:
 
 
 @contextmanager
-def connected(cluster: str, security: Any = None, patience: float = PATIENCE) -> Iterator[Any]:
+def connected(cluster: str, security: Any = None, patience: float = CONNECT) -> Generator[Any, None, None]:
     """Provide a client of a cluster.
 
     Parameters
@@ -133,7 +154,7 @@ def security(tls_ca_file: str, tls_client_cert: str, tls_client_key: str) -> Any
 
 
 class Cluster:
-    """Runs functions on the workers of a client.
+    """Runs functions on the workers of a Dask cluster.
 
     Parameters
     ----------
@@ -146,140 +167,223 @@ class Cluster:
     def __init__(self, client: Any = None, patience: float = PATIENCE) -> None:
         self.client, self.patience = client_or_default(client), patience
 
+    @classmethod
+    def of(cls, client: Any) -> Self:
+        """Return a client, or the default one for None, as a Cluster."""
+        return client if isinstance(client, cls) else cls(client)
+
     @property
     def n_threads(self) -> int:
         """How many tasks the workers can run at a time."""
-        return sum(worker["nthreads"] for worker in self._workers().values())
+        return sum(self._threads().values())
 
-    def share(self, value: Any) -> Any:
-        """Send a value once; return what stands for it in the arguments of tasks.
+    def share(self, value: Any) -> Shared:
+        """Return what stands for a value in the arguments of tasks; the value itself is sent once.
 
         The scheduler keeps it, so it survives the workers that have a copy.
         """
-        with warnings.catch_warnings():
-            # Sent once it is no problem.
-            warnings.filterwarnings("ignore", "Sending large graph")
-            return self.client.submit(_itself, value, key=f"setrbm-shared-{uuid.uuid4().hex}")
+        return Shared(_packed(value))
 
-    def run(self, function: Callable[..., Any], jobs: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+    def run(self, function: Callable[..., Any], jobs: Iterable[tuple[Any, ...]]) -> Results:
         """Run a function on each tuple of arguments; yield the position and the result of each as it comes.
 
         Parameters
         ----------
         function : callable
-            Of a module, so that its name is enough to find it.
         jobs : iterable of tuple
-            Small: files are named, and data are shared before.
+            The arguments, which are small; what ``share`` returned comes last.
 
         Yields
         ------
         position : int
-        result : what the function returned, or Lost
+        result : what the function returned, or Failed
         """
-        arguments = list(jobs)
-        self._wait_for_workers()
+        arguments = dict(enumerate(jobs))
         suspects = []
-        for k, result in self._together(function, dict(enumerate(arguments))):
-            if isinstance(result, _Killed):
-                suspects.append(k)
-            else:
-                yield k, result
+        with closing(self._together(function, arguments)) as results:
+            for k, result in results:
+                if isinstance(result, Failed) and result.was_killed:
+                    suspects.append(k)
+                else:
+                    yield k, result
         # A worker that dies takes the tasks with it that wait there: each is tried again alone.
         for k in suspects:
-            for _, result in self._together(function, {k: arguments[k]}):
-                yield k, result.lost if isinstance(result, _Killed) else result
+            with closing(self._together(function, {k: arguments[k]})) as results:
+                yield from results
 
-    def _together(self, function: Callable[..., Any], jobs: dict[int, tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+    def _together(self, function: Callable[..., Any], jobs: dict[int, tuple[Any, ...]]) -> Results:
         """Submit all jobs, and yield their results as they come."""
         from distributed import as_completed
 
-        name, run = f"setrbm-{function.__name__}", uuid.uuid4().hex
-        waiting = {
-            self.client.submit(_checked, fingerprint(), function, *job, key=f"{name}-{run}-{k}", pure=False): k
-            for k, job in jobs.items()
-        }
+        carrier, losses = _carrier(), Counter[int]()
+        waiting = {self._submit(carrier, function, job): k for k, job in jobs.items()}
         try:
             completed = as_completed(list(waiting), loop=self.client.loop)
             while waiting:
                 for future in self._next(completed):
-                    result = _result(future, self.patience) if future.done() else AGAIN
+                    k, result = waiting.pop(future), self._result(future)
+                    if result is FORGOTTEN:
+                        losses[k] += 1
+                        if losses[k] > MOST_LOSSES:
+                            result = Failed(f"the connection to the scheduler was lost {MOST_LOSSES + 1} times")
+                        else:
+                            future, result = self._submit(carrier, function, jobs[k]), AGAIN
                     if result is AGAIN:
+                        waiting[future] = k
                         completed.add(future)
                     else:
-                        yield waiting.pop(future), result
+                        yield k, result
         finally:
-            self.client.cancel(list(waiting), force=True)
+            for future in waiting:
+                future.release()
+
+    def _submit(self, carrier: Callable[..., Any], function: Callable[..., Any], job: tuple[Any, ...]) -> Any:
+        """Submit one task, once the client has a connection."""
+        self._wait_for_connection()
+        own = [one for one in job if not isinstance(one, Shared)]
+        shared = [self._sent(one) for one in job if isinstance(one, Shared)]
+        key = f"setrbm-{function.__name__}-{uuid.uuid4().hex}"
+        return self.client.submit(carrier, fingerprint(), _packed((function, own)), *shared, key=key, pure=False)
+
+    def _sent(self, shared: Shared) -> Any:
+        """Return the future of a shared value, sent if it was not, or was forgotten."""
+        if shared.future is None or shared.future.status == "cancelled":
+            with warnings.catch_warnings():
+                # Sent once it is no problem.
+                warnings.filterwarnings("ignore", "Sending large graph")
+                key = f"setrbm-shared-{uuid.uuid4().hex}"
+                # The function is one of Python's own, so that any worker can run it.
+                shared.future = self.client.submit(bytes, shared.payload, key=key, pure=False)
+        return shared.future
 
     def _next(self, completed: Any) -> list[Any]:
         """Return futures that are done; raise an error if nothing can come any more."""
-        begin = looked = time.monotonic()
+        seen = looked = time.monotonic()
+        is_told = False
         while not (batch := completed.next_batch(block=False)):
             time.sleep(TICK)
-            if (now := time.monotonic()) - looked > LOOK:
-                looked = now
-                if self._workers():
-                    begin = now
-                elif now - begin > self.patience:
-                    raise self._abandoned()
+            if (now := time.monotonic()) - looked < LOOK:
+                continue
+            looked = now
+            if self._threads():
+                seen = now
+            elif now - seen > self.patience:
+                raise self._abandoned()
+            elif now - seen > SILENCE and not is_told:
+                is_told = True
+                warnings.warn(f"The cluster has no workers. Waiting {self.patience:g} seconds for some.", stacklevel=2)
         return list(batch)
 
-    def _workers(self) -> dict[str, Any]:
+    def _result(self, future: Any) -> Any:
+        """Return the result of a future that was done a moment ago, or what became of it since."""
+        status, error = future.status, None
+        try:
+            if status == "finished":
+                return self._unpacked(future.result(timeout=self.patience))
+            if status == "error":
+                error = future.exception(timeout=self.patience)
+        except TimeoutError:
+            return AGAIN
+        except VersionError:
+            raise
+        except Exception as raised:
+            error = raised
+        if status == "cancelled" or isinstance(error, CancelledError):
+            return FORGOTTEN
+        return AGAIN if error is None else _failed(error)
+
+    def _unpacked(self, answer: tuple[str, Any, Any]) -> Any:
+        """Return what a task returned, or how it failed; raise VersionError if its worker refused it."""
+        kind, result, more = answer
+        if kind == "refused":
+            raise VersionError(
+                f"All workers must have the version of setrbm that sends the work, {fingerprint()}. Got {result} on "
+                f"the worker {more}. Install the same version there, or stop that worker; then rerun to resume."
+            )
+        return result if kind == "done" else Failed(result, error=_error(more))
+
+    def _threads(self) -> dict[str, int]:
+        """Return the number of threads of each worker; none without an answer of the scheduler."""
         if self.client.status != "running":
             return {}
-        return dict(self.client.scheduler_info(n_workers=-1)["workers"])
+        try:
+            return dict(self.client.nthreads(callback_timeout=ANSWER))
+        except (TimeoutError, OSError):
+            return {}
 
-    def _wait_for_workers(self) -> None:
+    def _wait_for_connection(self) -> None:
         begin = time.monotonic()
-        while not self._workers():
-            if time.monotonic() - begin > self.patience:
+        while self.client.status != "running":
+            if self.client.status in ("closing", "closed") or time.monotonic() - begin > self.patience:
                 raise self._abandoned()
             time.sleep(TICK)
 
-    def _abandoned(self) -> TimeoutError:
+    def _abandoned(self) -> ClusterError:
         scheduler = self.client.scheduler
         address = scheduler.address if scheduler is not None else "?"
         if self.client.status != "running":
-            return TimeoutError(
-                f"The scheduler at {address} has been gone for {self.patience:g} seconds. Start it again, and run this "
-                "again to resume."
+            return ClusterError(
+                f"The connection to the scheduler at {address} is lost. Restart the scheduler if it has ended; then "
+                "rerun to resume."
             )
-        return TimeoutError(
+        return ClusterError(
             f"The cluster must have workers. The scheduler at {address} has had none for {self.patience:g} seconds. "
-            f"Start some: dask worker {address} --nthreads 1 --nworkers 4. Then run this again to resume."
+            f"Start some: dask worker {address} --nthreads 1 --nworkers 4. Then rerun to resume."
         )
 
 
-def _itself(value: Any) -> Any:
-    return value
+def _carrier() -> Callable[..., tuple[str, Any, Any]]:
+    """Return the function that every task calls first. As it is local, it travels by value, not by its name.
 
+    Errors are returned: a client of Dask waits for ever for some errors that are raised, as their traceback does not
+    survive the way.
+    """
 
-def _checked(expected: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Run a function on a worker with the version of setrbm that sent it."""
-    if (found := fingerprint()) != expected:
+    def carrier(expected: str, payload: bytes, *shared: bytes) -> tuple[str, Any, Any]:
+        import pickle
+
         from distributed import get_worker
 
-        raise VersionError(
-            f"All workers must have the version of setrbm that sends the work, {expected}. Got {found} on the worker "
-            f"{get_worker().address}. Install the same version there, or stop that worker; then run this again to "
-            "resume."
-        )
-    return function(*arguments)
+        try:
+            from setrbm.dask.cluster import fingerprint
+
+            found = fingerprint()
+        except ImportError as error:
+            found = f"none that can be used ({error})"
+        if found != expected:
+            return "refused", found, get_worker().address
+        try:
+            function, arguments = pickle.loads(payload)
+            return "done", function(*arguments, *map(pickle.loads, shared)), None
+        except Exception as error:
+            try:
+                packed = pickle.dumps(error)
+            except Exception:
+                packed = None
+            return "failed", f"{type(error).__name__}: {error}", packed
+
+    return carrier
 
 
-def _result(future: Any, patience: float) -> Any:
-    """Return the result of a future, or why there is none; AGAIN if it died with its worker; raise VersionError."""
+def _error(packed: bytes | None) -> Exception | None:
+    """Return an error as it was raised on a worker; None if it does not survive the way."""
+    try:
+        error = pickle.loads(packed or b"")
+    except Exception:
+        return None
+    return error if isinstance(error, Exception) else None
+
+
+def _packed(value: Any) -> bytes:
+    import cloudpickle
+
+    return bytes(cloudpickle.dumps(value))
+
+
+def _failed(error: BaseException) -> Failed:
     from distributed import KilledWorker
 
-    if future.status == "finished":
-        try:
-            return future.result(timeout=patience)
-        except TimeoutError:
-            return AGAIN
-    if future.status == "cancelled":
-        return Lost("the cluster forgot the task; was the scheduler started again?")
-    error = future.exception()
-    if isinstance(error, VersionError):
-        raise error
     if isinstance(error, KilledWorker):
-        return _Killed(error.allowed_failures + 1)
-    return Lost(f"{type(error).__name__}: {error}")
+        died = count(error.allowed_failures + 1, "worker")
+        return Failed(f"{died} died while running this task alone, perhaps out of memory", was_killed=True)
+    return Failed(f"{type(error).__name__}: {error}")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from setrbm._types import Array
-from setrbm.dask.cluster import Cluster, Lost
+from setrbm.dask.cluster import Cluster, Failed
 from setrbm.estimators.pipelines import last_step
 from setrbm.evaluation.plans import Plan, System
 from setrbm.evaluation.runner import Outcome, Report, RunSummary, Task, outcomes_of, run, seen_by
@@ -20,7 +22,7 @@ from setrbm.evaluation.runs import Record
 from setrbm.evaluation.splits import Split
 from setrbm.evaluation.trials import Trial
 
-ADVICE = "Give the workers more memory, or run it on one machine."
+ADVICE = ". Give the workers more memory, or run it on one machine."
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ def run_plan(
     """Run an experiment as ``setrbm.evaluation.runner.run`` does, with its folds on the workers of a cluster.
 
     Data are loaded here and sent once. Each finished fold is saved at once, and running the same plan again resumes. A
-    fold that ends its workers again and again, for lack of memory perhaps, is a failure; the others go on.
+    fold that repeatedly kills its workers, for example by running out of memory, is a failure; the others continue.
 
     Parameters
     ----------
@@ -60,8 +62,8 @@ def run_plan(
         Its ``n_jobs`` is not used: every worker thread trains one fold at a time, on one core.
     path : path
         The results file; created if it does not exist.
-    client : distributed.Client, optional
-        The default client if it is not given.
+    client : distributed.Client or Cluster, optional
+        The default client if it is not given. A ``Cluster`` says how long to wait for workers.
     report : callable, optional
         Called after every fold.
     record : Record, optional
@@ -73,7 +75,7 @@ def run_plan(
     """
     if plan.engine == "gpu":
         raise ValueError("On a cluster, folds are trained on the CPU. Got a plan with engine='gpu'.")
-    cluster = Cluster(client)
+    cluster = Cluster.of(client)
     plan = replace(plan, n_jobs=max(1, cluster.n_threads))
     return run(plan, Path(path), report, record, partial(_on, cluster))
 
@@ -85,9 +87,12 @@ def _on(cluster: Cluster, units: list[tuple[Task, Split]]) -> Iterator[tuple[Tas
     shared = {task.trial.dataset: task for task, _ in units}
     data = {name: cluster.share(_data_of(task)) for name, task in shared.items()}
     jobs = [(_job(task, split), data[task.trial.dataset]) for task, split in units]
-    for place, result in cluster.run(run_fold, jobs):
-        task, split = units[place]
-        yield task, [task.failure(split, f"{result.reason}. {ADVICE}")] if isinstance(result, Lost) else result
+    with closing(cluster.run(run_fold, jobs)) as results:
+        for k, result in results:
+            task, split = units[k]
+            if isinstance(result, Failed):
+                result = [task.failure(split, result.reason + (ADVICE if result.was_killed else ""))]
+            yield task, result
 
 
 def _data_of(task: Task) -> DataSet:
@@ -121,7 +126,7 @@ def run_fold(job: FoldJob, data: DataSet) -> list[Outcome]:
 def predict_folds(
     model: Any, sets: Any, y: Array, splits: Sequence[Split], *, client: Any = None,
     on_fold: Callable[[int], None] | None = None,
-) -> list[Array]:  # fmt: skip
+) -> list[Array | Failed]:  # fmt: skip
     """Return the log-probabilities of the test sets of each split, each from a copy of the model fitted to the others.
 
     Parameters
@@ -131,24 +136,30 @@ def predict_folds(
     sets : Bags or PageTexts
     y : ndarray of shape (n_sets,)
     splits : sequence of Split
-    client : distributed.Client, optional
+    client : distributed.Client or Cluster, optional
     on_fold : callable, optional
         Called with the number of folds that are done.
+
+    Returns
+    -------
+    list of ndarray or Failed
+        A fold that fails does not stop the others.
     """
-    cluster = Cluster(client)
+    cluster = Cluster.of(client)
     data = cluster.share(DataSet(sets, y, _by_fold(splits)))
-    found: dict[int, Array] = {}
-    for k, result in cluster.run(_predicted_fold, [(model, data, split.repeat, split.fold) for split in splits]):
-        if isinstance(result, Lost):
-            raise RuntimeError(f"Fold {k + 1} of {len(splits)} failed: {result.reason}.")
-        found[k] = result
-        if on_fold is not None:
-            on_fold(len(found))
+    jobs = [(model, split.repeat, split.fold, data) for split in splits]
+    found: dict[int, Array | Failed] = {}
+    with closing(cluster.run(_predicted_fold, jobs)) as results:
+        for k, result in results:
+            found[k] = result
+            if on_fold is not None:
+                on_fold(len(found))
     return [found[k] for k in range(len(splits))]
 
 
-def _predicted_fold(model: Any, data: DataSet, repeat: int, fold: int) -> Array:
+def _predicted_fold(model: Any, repeat: int, fold: int, data: DataSet) -> Array:
     split = data.splits[repeat, fold]
-    last_step(model).set_params(n_jobs=1)
-    model.fit(data.sets[split.train], data.y[split.train])
-    return np.asarray(model.predict_log_proba(data.sets[split.test]))
+    fitted = clone(model)
+    last_step(fitted).set_params(n_jobs=1)
+    fitted.fit(data.sets[split.train], data.y[split.train])
+    return np.asarray(fitted.predict_log_proba(data.sets[split.test]))

@@ -1,4 +1,4 @@
-"""score_files: one output file per input file, on a cluster, again and again until all are there."""
+"""score_files: one output file per input file, made on a cluster, and resumable."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
 
 from setrbm._files import check_folder, delete_abandoned, replacing, write_atomically
 from setrbm._text import listed
 from setrbm._types import Array
-from setrbm.dask.cluster import Cluster, Lost
+from setrbm.dask.cluster import Cluster, Failed
 from setrbm.datasets.files import is_data_name
 from setrbm.datasets.for_models import Columns, read_for
 from setrbm.datasets.predicted import as_csv, predicted, write_table
@@ -22,19 +25,20 @@ from setrbm.estimators import load
 from setrbm.estimators.pipelines import first_step, last_step
 from setrbm.shards import read_shard
 
+if TYPE_CHECKING:
+    from setrbm.documents import Limits, Reading
+
 FORMATS = ("parquet", "csv")
 RECEIPTS = "receipts"
 SHARD = ".npz"
 # Characters of the name of an input in that of its output.
 LONGEST = 50
 ADVICE = "Use smaller shards (50 to 100 MB), or give the workers more memory."
-# What a damaged or unfit input raises; it is reported, and the others go on.
-FAULTS = (ValueError, TypeError, OSError, ImportError, LookupError)
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """What became of one input.
+    """The result of scoring one input.
 
     Attributes
     ----------
@@ -46,7 +50,7 @@ class Receipt:
     failed : str
         Empty if the output is there.
     is_new : bool
-        Whether this run made the output, or it was there before.
+        Whether this call made the output, or it existed before.
     """
 
     input: str
@@ -58,6 +62,34 @@ class Receipt:
 
 
 @dataclass(frozen=True)
+class Scoring(Columns):
+    """How to score files.
+
+    Attributes
+    ----------
+    bag, label, ignore, pages
+        Columns of tables, and fields of JSON lines; see ``setrbm.datasets.for_models.Columns``.
+    probabilities : bool
+        Whether to write the probability of every class.
+    format : {"parquet", "csv"}
+        Of the outputs.
+    reading : Reading, optional
+        How folders of documents are read.
+    limits : Limits, optional
+        What is refused of documents.
+    """
+
+    probabilities: bool = False
+    format: str = "parquet"
+    reading: Reading | None = None
+    limits: Limits | None = None
+
+    def __post_init__(self) -> None:
+        if self.format not in FORMATS:
+            raise ValueError(f"format must be one of {', '.join(map(repr, FORMATS))}. Got {self.format!r}.")
+
+
+@dataclass(frozen=True)
 class Job:
     """One input to score: everything its output depends on."""
 
@@ -66,20 +98,18 @@ class Job:
     receipt: str
     model: str
     model_digest: str
-    columns: Columns
-    probabilities: bool
+    how: Scoring
 
 
 def score_files(
-    model: str | os.PathLike[str], paths: Iterable[str | os.PathLike[str]], output: str | os.PathLike[str], *,
-    client: Any = None, columns: Columns | None = None, probabilities: bool = False, format: str = "parquet",
-    on_receipt: Callable[[Receipt], None] | None = None,
+    model: str | os.PathLike[str], paths: Iterable[str | os.PathLike[str]], output: str | os.PathLike[str],
+    how: Scoring | None = None, *, client: Any = None, on_receipt: Callable[[Receipt], None] | None = None,
 ) -> list[Receipt]:  # fmt: skip
-    """Score files on a cluster: one output file per input, whatever happens to the workers.
+    """Score files on a cluster, with one output file per input.
 
-    An output appears under its name only when it is whole. Outputs that are there already are kept, so running the same
-    call again resumes; an input that has changed is scored again. A task may run more than once, on several workers or
-    for several clients: the bytes are the same, and one whole output remains.
+    An output appears under its name only when it is complete. Existing outputs are kept, so rerunning the same call
+    resumes; an input that has changed is scored again. A task may run more than once, on several workers or for several
+    clients: the bytes are the same, and one complete output remains.
 
     Parameters
     ----------
@@ -89,14 +119,11 @@ def score_files(
         CSV, Parquet and svmlight files, shards (``.npz``), JSON lines of page texts, and folders of documents.
     output : path
         The folder for the outputs, made if it does not exist. Their names are those of the inputs, with a digest of
-        the path of the input and one of the model and the options. ``receipts/`` in it has one small file for each.
-    client : distributed.Client, optional
-        The default client if it is not given.
-    columns : Columns, optional
-        The columns of the set and the label, if they are not named "bag" and "label".
-    probabilities : bool
-        Whether to write the probability of every class.
-    format : {"parquet", "csv"}
+        the path of the input and one of the model and the settings. ``receipts/`` in it has one small file for each.
+    how : Scoring, optional
+        Columns, format, and what to write.
+    client : distributed.Client or Cluster, optional
+        The default client if it is not given. A ``Cluster`` says how long to wait for workers.
     on_receipt : callable, optional
         Called with each receipt as it comes.
 
@@ -105,44 +132,46 @@ def score_files(
     list of Receipt
         In the order of the inputs. Inputs that could not be scored say why in ``failed``.
     """
-    jobs = _jobs(Path(model), list(paths), Path(output), columns or Columns(), probabilities, format)
-    cluster = Cluster(client)
+    cluster = Cluster.of(client)
+    jobs = _jobs(Path(model), list(paths), Path(output), how or Scoring())
     found = {k: receipt for k, job in enumerate(jobs) if (receipt := _receipt_of(job)) is not None}
     missing = [k for k in range(len(jobs)) if k not in found]
     tell = on_receipt or (lambda receipt: None)
     for receipt in found.values():
         tell(receipt)
-    # Without work, no cluster is waited for.
-    results = cluster.run(score_file, [(jobs[k],) for k in missing]) if missing else []
-    for place, result in results:
-        job = jobs[missing[place]]
-        if isinstance(result, Lost):
-            result = Receipt(job.input, job.output, failed=f"{result.reason}. {ADVICE}")
-        found[missing[place]] = result
-        tell(result)
+    with closing(cluster.run(score_file, [(jobs[k],) for k in missing])) as results:
+        for n, result in results:
+            found[missing[n]] = receipt = _made(jobs[missing[n]], result)
+            tell(receipt)
     return [found[k] for k in range(len(jobs))]
 
 
-def _jobs(model: Path, paths: list[Any], output: Path, columns: Columns, probabilities: bool, format: str) -> list[Job]:
-    if format not in FORMATS:
-        raise ValueError(f"format must be one of {', '.join(map(repr, FORMATS))}. Got {format!r}.")
+def _made(job: Job, result: Receipt | Failed) -> Receipt:
+    """Return the receipt of a job that this call has run."""
+    if not isinstance(result, Failed):
+        return replace(result, is_new=True)
+    _discard(job)
+    advice = f". {ADVICE}" if result.was_killed else ""
+    return Receipt(job.input, job.output, failed=result.reason + advice)
+
+
+def _jobs(model: Path, paths: list[Any], output: Path, how: Scoring) -> list[Job]:
     inputs = [os.path.abspath(path) for path in paths]
     if len(set(inputs)) < len(inputs):
         twice = sorted({path for path in inputs if inputs.count(path) > 1})
         raise ValueError(f"Every input must be named once. Got several times: {listed(twice)}.")
     digest = file_digest(str(model))
     check_folder(output)
-    (output / RECEIPTS).mkdir(parents=True, exist_ok=True)
-    delete_abandoned(output)
-    folder = os.path.abspath(output)
-    asked = _short(f"{digest} {columns} {probabilities}")
+    receipts = output.absolute() / RECEIPTS
+    receipts.mkdir(parents=True, exist_ok=True)
+    for folder in (output, receipts):
+        delete_abandoned(folder)
+    asked = _short(f"{digest} {how}")
     jobs = []
     for path in inputs:
-        name = f"{os.path.basename(path)[:LONGEST]}-{_short(path)}-{asked}"
-        jobs.append(Job(
-            path, os.path.join(folder, f"{name}.{format}"), os.path.join(folder, RECEIPTS, f"{name}.{format}.json"),
-            os.path.abspath(model), digest, columns, probabilities,
-        ))  # fmt: skip
+        name = f"{os.path.basename(path)[:LONGEST]}-{_short(path)}-{asked}.{how.format}"
+        place = os.path.join(os.path.abspath(output), name)
+        jobs.append(Job(path, place, str(receipts / f"{name}.json"), os.path.abspath(model), digest, how))
     return jobs
 
 
@@ -184,20 +213,38 @@ def score_file(job: Job) -> Receipt:
     if (found := _receipt_of(job)) is not None:
         return found
     try:
-        stamp = stamp_of(job.input)
-        columns = _scored(job)
-        if stamp_of(job.input) != stamp:
-            raise ValueError("it changed while it was read; run this again")
-        n_sets = len(next(iter(columns.values())))
-        with replacing(Path(job.output)) as file:
-            _write(file, columns, job.output)
-    except FAULTS as error:
-        return Receipt(job.input, job.output, failed=str(error) or type(error).__name__)
+        return _scored(job)
+    except LookupError as error:
+        reason = f"{type(error).__name__}: {error}"
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        reason = str(error) or type(error).__name__
     except MemoryError:
-        return Receipt(job.input, job.output, failed=f"there is not enough memory for it. {ADVICE}")
-    receipt = Receipt(job.input, job.output, n_sets, stamp)
+        reason = f"there is not enough memory for it. {ADVICE}"
+    _discard(job)
+    return Receipt(job.input, job.output, failed=reason)
+
+
+def _scored(job: Job) -> Receipt:
+    """Write output and receipt of an input."""
+    stamp = stamp_of(job.input)
+    columns = _columns(job)
+    if stamp_of(job.input) != stamp:
+        raise ValueError("it changed while it was read; rerun to score it again")
+    with replacing(Path(job.output)) as file:
+        _write(file, columns, job.output)
+    receipt = Receipt(job.input, job.output, len(next(iter(columns.values()))), stamp)
     write_atomically(Path(job.receipt), json.dumps(asdict(receipt)).encode())
     return receipt
+
+
+def _discard(job: Job) -> None:
+    """Delete an output that was made from another state of the input."""
+    if _receipt_of(job) is not None:
+        # Another client has made it meanwhile.
+        return
+    for path in (job.receipt, job.output):
+        with suppress(OSError):
+            os.unlink(path)
 
 
 def _write(file: IO[bytes], columns: dict[str, Array], name: str) -> None:
@@ -209,42 +256,47 @@ def _write(file: IO[bytes], columns: dict[str, Array], name: str) -> None:
 
 def is_input(path: Path) -> bool:
     """Return whether a file has the name of one that can be scored."""
-    return path.is_file() and (path.suffix == SHARD or is_data_name(path))
+    return path.is_file() and (is_shard(path) or is_data_name(path))
 
 
-def _scored(job: Job) -> dict[str, Array]:
+def is_shard(path: Path) -> bool:
+    """Return whether a file has the name of a shard."""
+    return path.name.lower().endswith(SHARD)
+
+
+def _columns(job: Job) -> dict[str, Array]:
     """Return the columns of the output."""
     model = _model(job.model, job.model_digest)
     if os.path.isdir(job.input):
-        return _answers(model, job.input)
-    sets = _sets(model, Path(job.input), job.columns)
-    return predicted(model, sets).columns(job.columns.bag, job.columns.label, job.probabilities)
+        return _answers(model, job.input, job.how)
+    sets = read_shard(Path(job.input))[0] if is_shard(Path(job.input)) else read_for(model, Path(job.input), job.how)
+    return predicted(model, sets).columns(job.how.bag, job.how.label, job.how.probabilities)
 
 
-def _sets(model: Any, path: Path, columns: Columns) -> Any:
-    if path.suffix == SHARD:
-        sets, _ = read_shard(path)
-        return sets
-    return read_for(model, path, columns)
-
-
-def _answers(model: Any, folder: str) -> dict[str, Array]:
+def _answers(model: Any, folder: str, how: Scoring) -> dict[str, Array]:
     """Return the answers to the documents of a folder as columns."""
-    import numpy as np
-
-    from setrbm.documents import DocumentFeatures, classify, read_documents
+    from setrbm.documents import DocumentFeatures, classify, iter_documents
 
     if not isinstance(first_step(model), DocumentFeatures):
         raise ValueError(f"A folder of documents needs a model of documents. {folder!r} is a folder.")
-    answers = [one.to_json() for one in classify(model, read_documents(folder, n_jobs=1))]
+    answers = classify(model, iter_documents(folder, n_jobs=1, reading=how.reading, limits=how.limits))
     if not answers:
         raise ValueError("it has no documents")
-    columns: dict[str, Array] = {}
-    for name in answers[0]:
-        values = np.empty(len(answers), dtype=object)
-        values[:] = ["; ".join(one[name]) if name == "words" else one[name] for one in answers]
-        columns[name] = values
-    return columns
+    return {
+        "document": _texts(one.document for one in answers),
+        "label": _texts(None if one.label is None else str(one.label) for one in answers),
+        "probability": np.array([np.nan if one.probability is None else one.probability for one in answers]),
+        "accepted": np.array([one.is_accepted for one in answers]),
+        "why_a_person": _texts(one.why_a_person for one in answers),
+        # No page decided if there is none.
+        "page": np.array([one.page or 0 for one in answers]),
+        "place": _texts(one.place for one in answers),
+        "words": _texts("; ".join(one.words) for one in answers),
+    }
+
+
+def _texts(values: Iterable[Any]) -> Array:
+    return np.array(list(values), dtype=object)
 
 
 @lru_cache(maxsize=2)

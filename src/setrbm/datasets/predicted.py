@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -53,7 +54,7 @@ def predicted(model: Any, sets: Any) -> Predicted:
 
 
 def as_csv(columns: dict[str, Array]) -> str:
-    """Return columns as CSV: from the third on, numbers have six digits and booleans small letters."""
+    """Return columns as CSV: from the third on, numbers have six digits, booleans small letters, and NaN is empty."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -65,13 +66,27 @@ def as_csv(columns: dict[str, Array]) -> str:
 def _cells(values: Array) -> list[Any]:
     if values.dtype.kind == "b":
         return [str(value).lower() for value in values.tolist()]
-    return [f"{value:.6g}" if isinstance(value, float) else value for value in values.tolist()]
+    return [_number(value) if isinstance(value, float) else value for value in values.tolist()]
+
+
+def _number(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.6g}"
 
 
 def write_table(file: IO[bytes], columns: dict[str, Array]) -> None:
-    """Write columns as Parquet to an open file; the same columns give the same bytes."""
+    """Write columns as Parquet to an open file; the same columns give the same bytes. NaN and None become null."""
     import pyarrow
     import pyarrow.parquet
 
-    table = pyarrow.table({name: pyarrow.array(values.tolist()) for name, values in columns.items()})
+    table = pyarrow.table({name: _arrow(values) for name, values in columns.items()})
     pyarrow.parquet.write_table(table, file, compression="zstd")
+
+
+def _arrow(values: Array) -> Any:
+    import pyarrow
+
+    items = values.tolist()
+    # Files of the same columns must have the same types, whatever is missing.
+    if values.dtype.kind in "biuf":
+        return pyarrow.array(items, type=pyarrow.from_numpy_dtype(values.dtype), from_pandas=True)
+    return pyarrow.array(items, type=pyarrow.string() if all(one is None for one in items) else None)
