@@ -1,6 +1,6 @@
 """Pages as they were read: words with their places, thumbnail and layout; documents of pages, and what went wrong.
 
-A page holds no picture, so that many fit into memory; ``setrbm.documents.picture_of`` renders it again.
+A page holds no picture, so that many fit into memory; ``setrbm.documents.pictures`` draws it again.
 """
 
 from __future__ import annotations

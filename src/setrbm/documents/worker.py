@@ -165,7 +165,7 @@ def _limit(memory: int) -> None:
         sizes = ((resource.RLIMIT_AS, _size() + memory), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0))
         for kind, size in sizes:
             with suppress(ValueError, OSError, OverflowError):
-                # Hard ones too: what takes the process over cannot lift them.
+                # Hard ones too: without root, what takes the process over cannot lift them.
                 resource.setrlimit(kind, (size, size))
 
 
