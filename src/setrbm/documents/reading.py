@@ -52,18 +52,11 @@ def read_documents(
         Files that cannot be read are documents without pages; ``problems`` says why.
     """
     documents = iter_documents(
-        folder,
-        only,
-        by_class=by_class,
-        cache=cache,
-        n_jobs=n_jobs,
-        reading=reading,
-        limits=limits,
+        folder, only, by_class=by_class, cache=cache, n_jobs=n_jobs, reading=reading, limits=limits,
         on_progress=on_progress,
-    )
+    )  # fmt: skip
     found = {document.id: document for document in documents}
-    order = list(only) if only is not None else list(found)
-    return Documents([found[name] for name in order])
+    return Documents([found[name] for name in (found if only is None else only)])
 
 
 def iter_documents(
