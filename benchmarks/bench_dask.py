@@ -22,9 +22,9 @@ from _harness import Benchmark, mail_sets, wall
 from distributed import Client, LocalCluster
 
 from setrbm import Bags, ClassSetRBM, save
-from setrbm.dask import read_documents, score_files
+from setrbm.dask import Scoring, read_documents, score_files
 from setrbm.dask.cluster import Cluster
-from setrbm.dask.scoring import Columns, _jobs, score_file
+from setrbm.dask.scoring import _jobs, score_file
 from setrbm.datasets import write_parquet
 from setrbm.documents import read_documents as read_here
 from setrbm.documents.generate import generate_mail
@@ -63,7 +63,7 @@ def archive(folder: Path, n_sets: int) -> tuple[Path, list[Path]]:
 
 def bare(model: Path, paths: list[Path], output: Path) -> None:
     """Score files one after the other in this process, on one thread."""
-    for job in _jobs(model, paths, output, Columns(), False, "parquet"):
+    for job in _jobs(model, paths, output, Scoring()):
         receipt = score_file(job)
         assert not receipt.failed, receipt.failed
 

@@ -3,8 +3,8 @@
 How long does a page take without OCR (drawing it at 200 dpi, thumbnail, layout, scores of the page types), on one core?
 How much longer does our OCR take than tesserocr alone on the same pictures, drawn before, both with one process per
 core? Ours finds out which way up a page is and comes back through pipes; it is the time to read pages, less that to
-read them without OCR. And how much longer does all of reading take? Does memory grow over thousands of pages with a
-text layer, and hundreds of scanned ones? The pages are generated mail.
+read them without OCR. And how much longer does all of reading take? Does memory grow while thousands of pages with a
+text layer, and hundreds of scanned ones, are read and classified? The pages are generated mail.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from _bars import MIB, RATIO, SECONDS
-from _harness import Benchmark, wall
+from _harness import Benchmark, require_agreement, wall
 from _machine import cores
 
-from setrbm.documents import Reading, iter_documents, ocr
-from setrbm.documents.generate import generate_mail
+from setrbm.documents import Document, Reading, classify, document_classifier, iter_documents, ocr
+from setrbm.documents.generate import Manifest, generate_mail
 from setrbm.documents.kinds import Kind
 from setrbm.documents.limits import Limits
 from setrbm.documents.page_reading import read_page
@@ -60,9 +61,12 @@ def read_without_ocr(files: Sequence[tuple[bytes, int]]) -> int:
     return len(pages)
 
 
-def only_ocr(picture: np.ndarray) -> int:
-    """Read a picture by OCR alone."""
-    return len(ocr._recognized(picture, DPI, "eng", ocr.language_folder("eng")).words)
+def only_ocr(path: Path) -> tuple[str, ...]:
+    """Read a picture by OCR alone, unless it is blank."""
+    picture = np.load(path)
+    if (picture < ocr.INK).mean() < ocr.BLANK:
+        return ()
+    return ocr._recognized(picture, DPI, "eng", ocr.language_folder("eng")).words
 
 
 def memory_of_children() -> float:
@@ -73,17 +77,22 @@ def memory_of_children() -> float:
     return sum(one.memory_info().rss for one in (me, *me.children(recursive=True))) / 2**20
 
 
-def growth(folder: Path, n_pages: int, reading: Reading) -> float:
-    """Return by how much memory grows between a tenth of the pages and all of them, in MiB, in one pass."""
+def growth(folder: Path, n_pages: int, reading: Reading, model: Any) -> float:
+    """Return by how much memory grows from a tenth of the pages to all of them, in MiB, in one pass of classify."""
     seen, early, now = 0, 0.0, 0.0
-    for document in iter_documents(folder, reading=reading):
-        seen += len(document)
-        now = memory_of_children()
-        early = now if seen < n_pages / 10 else early
-        if seen >= n_pages:
-            break
+
+    def watched() -> Iterator[Document]:
+        nonlocal seen, early, now
+        for document in iter_documents(folder, reading=reading):
+            seen += len(document)
+            now = memory_of_children()
+            early = now if seen < n_pages / 10 else early
+            yield document
+
+    answers = classify(model, watched())
     assert seen >= n_pages, f"There must be {n_pages} pages. Got {seen}."
-    return now - early
+    assert all(one.label is not None for one in answers)
+    return max(now, memory_of_children()) - early
 
 
 def copied(folder: Path, times: int) -> Path:
@@ -105,10 +114,14 @@ def add_page(bench: Benchmark, folder: Path) -> None:
 def add_ocr(bench: Benchmark, folder: Path) -> None:
     """Compare reading with OCR alone, both with one process per core."""
     sources = [PdfSource(data, Limits()) for data, _ in scans(folder / "scanned")]
-    pictures = [source.picture(k + 1, DPI)[0] for source in sources for k in range(source.n_pages)]
+    pictures = []
+    for picture in (source.picture(k + 1, DPI)[0] for source in sources for k in range(source.n_pages)):
+        pictures.append(folder / f"{len(pictures)}.npy")
+        np.save(pictures[-1], picture)
     seconds: dict[str, list[float]] = {"alone": [], "reading": [], "without": []}
     with ProcessPoolExecutor(cores(), get_context("spawn")) as pool:
         list(pool.map(only_ocr, pictures[: 2 * cores()]))
+        require_same_words(list(pool.map(only_ocr, pictures)), folder / "scanned")
         for _ in range(1 if bench.quick else OCR_ROUNDS):
             seconds["alone"].append(wall(lambda: list(pool.map(only_ocr, pictures))))
             for name, reading in (("reading", Reading()), ("without", Reading(ocr="never"))):
@@ -120,14 +133,30 @@ def add_ocr(bench: Benchmark, folder: Path) -> None:
     bench.add("tesserocr alone, per page and core", alone * cores() / len(pictures), SECONDS, **about)
 
 
+def require_same_words(alone: Sequence[tuple[str, ...]], folder: Path) -> None:
+    """Raise ValueError unless upright pages have the same words either way."""
+    ours = [page for document in iter_documents(folder) for page in document.pages]
+    pairs = [(page.words, words) for page, words in zip(ours, alone, strict=True) if not page.rotation]
+    require_agreement(f"words of {len(pairs)} upright pages", sum(a != b for a, b in pairs) / len(pairs), 0.0)
+
+
 def n_pages_of(folder: Path, reading: Reading) -> int:
     """Read all documents of a folder; return the number of their pages."""
     return sum(map(len, iter_documents(folder, reading=reading)))
 
 
+def classifier_of(folder: Path) -> Any:
+    """Return a model of documents."""
+    documents = iter_documents(folder, reading=Reading(ocr="never"))
+    labels = {piece.document: piece.label for piece in Manifest.read(folder).pieces}
+    known = [document for document in documents if document.pages]
+    return document_classifier(None, random_state=0).fit(known, [labels[one.id] for one in known])
+
+
 def add_memory(bench: Benchmark, folder: Path) -> None:
     """Watch memory over many pages."""
     digital = mail(folder / "digital", QUICK_SETS if bench.quick else N_SETS, 1.0, ("pdf",))
+    model = classifier_of(digital)
     for name, place, n, reading in (
         # Handwritten pages have no text layer, and are not read.
         ("text-layer-memory", digital, N_TEXT_PAGES, Reading(ocr="never")),
@@ -135,7 +164,7 @@ def add_memory(bench: Benchmark, folder: Path) -> None:
     ):
         n_pages = 30 if bench.quick else n
         what = "with a text layer" if place == digital else "by OCR"
-        grown = growth(copied(place, -(-n_pages // n_pages_of(place, Reading(ocr="never")))), n_pages, reading)
+        grown = growth(copied(place, -(-n_pages // n_pages_of(place, Reading(ocr="never")))), n_pages, reading, model)
         bench.add(
             f"growth of memory over {n:,} pages {what}", grown, MIB, name, threads=cores(), sizes=f"{n_pages} pages"
         )

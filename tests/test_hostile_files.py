@@ -309,7 +309,11 @@ ODD = [
     None, True, 0, 1, -1, 10**18, 10**30, 0.5, 1e308, "", "a", "passthrough", "part", "os.system", [], [[]], {}, [1, 2],
     {"float": "nan"}, {"float": "x"}, {"tuple": [1, 2]}, {"tuple": 3}, {"pairs": [[[], 1]]}, {"pairs": 1}, *KINDS,
 ]  # fmt: skip
-ITEMS = {"f": [np.nan, np.inf, 1e308, -1e308, 0.0, -1.0, 1e-320], "i": [0, -1, 1, 1000, 2**31 - 1, -(2**31)]}
+ITEMS = {
+    "f": [np.nan, np.inf, 1e308, -1e308, 0.0, -1.0, 1e-320],
+    "i": [0, -1, 1, 1000, 2**31 - 1, -(2**31)],
+    "u": [0, 1, 2, 255],
+}
 
 
 def places(value, path=()):

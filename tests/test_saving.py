@@ -263,6 +263,7 @@ def test_a_loaded_reject_option_accepts_the_same(tmp_path, name, frozen, setting
     assert clone(again).fit(bags, y).promise_ == model.promise_
     model.save(tmp_path / "by method")
     assert load(tmp_path / "by method").promise_ == model.promise_
+    assert again.with_precision(0.3).promise_ == model.with_precision(0.3).promise_
 
 
 def test_a_refusal_is_saved_as_such(tmp_path):

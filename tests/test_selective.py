@@ -689,3 +689,37 @@ def test_reliability_compares_probabilities_with_what_is_right(digits):
     assert shown.confidence[-1] == pytest.approx(p[top].mean())
     assert shown.accuracy[-1] == pytest.approx((predicted == y[300:])[top].mean())
     np.testing.assert_allclose(shown.points_.get_offsets(), np.column_stack([shown.confidence, shown.accuracy]))
+
+
+# --- another precision ---
+
+
+@pytest.mark.parametrize("settings", [{}, {"per_class": True}, {"sureness": "margin"}], ids=str)
+def test_another_precision_is_promised_as_by_a_new_fit(settings):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 1))
+    y = (X[:, 0] + 0.7 * rng.normal(size=3000) > 0).astype(int)
+    first = RejectOption(LOGISTIC, precision=0.8, random_state=0, **settings).fit(X, y)
+    other = first.with_precision(0.9)
+    again = RejectOption(LOGISTIC, precision=0.9, random_state=0, **settings).fit(X, y)
+    assert other.promise_ == again.promise_ != first.promise_
+    assert other.share_left_ == again.share_left_
+    assert (other.accepts(X) == again.accepts(X)).all()
+    assert (first.precision, other.precision) == (0.8, 0.9)
+    # Nothing is fitted again, and the first is what it was.
+    assert other.classifier_ is first.classifier_
+    assert other.with_precision(0.8).promise_ == first.promise_
+
+
+def test_another_precision_must_be_one_that_the_held_out_sets_can_show():
+    X, y = load_digits(n_class=2, return_X_y=True)
+    model = RejectOption(LOGISTIC, precision=0.6, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match=r"A precision of 0.999 .* needs at least .* Got .* fit with more sets"):
+        model.with_precision(0.999)
+    with pytest.raises(ValueError, match="precision must be a number greater than 0 and less than 1. Got 95"):
+        model.with_precision(95)
+    with pytest.raises(NotFittedError):
+        RejectOption(LOGISTIC).with_precision(0.9)
+    model.held_out_ = None
+    with pytest.raises(ValueError, match="saved by an earlier version: fit it again"):
+        model.with_precision(0.7)

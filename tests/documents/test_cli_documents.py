@@ -1,7 +1,9 @@
 """``setrbm documents``: generate, fit, classify, explain and evaluate, on mail with a text layer."""
 
+import base64
 import csv
 import json
+import shutil
 from html.parser import HTMLParser
 
 import pytest
@@ -77,6 +79,41 @@ def test_classify_answers_for_every_document_and_lists_those_for_a_person(work):
     assert [one["document"] for one in told] == [row["document"] for row in answers]
 
 
+def test_classify_takes_another_precision(work):
+    arguments = ("documents", "classify", work / "out" / "model.safetensors", work / "test", *FAST, "--json")
+    found = [run(*arguments, "-o", work / "precision", "--precision", wanted) for wanted in (0.1, 0.5)]
+    assert [one.exit_code for one in found] == [0, 0], found[1].stderr
+    lax, strict = (json.loads(one.stdout)["documents"] for one in found)
+    assert [one["label"] for one in lax] == [one["label"] for one in strict]
+    accepted = [sum(one["accepted"] for one in answers) for answers in (lax, strict)]
+    assert accepted[0] > accepted[1]
+    refused = run(*arguments, "-o", work / "precision", "--precision", 0.99)
+    assert refused.exit_code == 1
+    assert "A precision of 0.99 with a confidence of 0.95 needs at least" in refused.stderr
+
+
+def test_explain_leaves_the_answers_of_classify_alone(work):
+    model, mail, output = work / "out" / "model.safetensors", work / "test", work / "both"
+    assert run("documents", "classify", model, mail, "-o", output, *FAST).exit_code == 0
+    before = {path.name: path.read_bytes() for path in output.glob("answers.*")}
+    assert len(before) == 2
+    assert run("documents", "explain", model, mail, "-d", "piece-00003.pdf", "-o", output, *FAST).exit_code == 0
+    assert {path.name: path.read_bytes() for path in output.glob("answers.*")} == before
+    (explained,) = json.loads((output / "explanations.json").read_text())
+    assert explained["document"] == "piece-00003.pdf"
+    assert explained["picture"].endswith(".png")
+
+
+def test_explain_draws_with_the_limits_of_the_user(work):
+    done = run(
+        "documents", "explain", work / "out" / "model.safetensors", work / "test", "-d", "piece-00003.pdf", "-o",
+        work / "limited", *FAST, "--max-bytes", 10,
+    )  # fmt: skip
+    assert done.exit_code == 0
+    assert "the limit is 10 (file_bytes)" in done.stdout
+    assert not list((work / "limited" / "pictures").glob("*"))
+
+
 def test_classify_prints_json_alone(work):
     done = run(
         "documents", "classify", work / "out" / "model.safetensors", work / "test", "-o", work / "json", "--json", *FAST
@@ -110,10 +147,73 @@ def test_evaluate_scores_and_draws_a_curve(work):
     assert "accepted" in done.stdout
 
 
-def test_nothing_is_written_into_the_folder_that_is_read(work):
-    before = sorted(work.joinpath("test").rglob("*"))
-    run("documents", "classify", work / "out" / "model.safetensors", work / "test", "-o", work / "again", *FAST)
-    assert sorted(work.joinpath("test").rglob("*")) == before
+def test_evaluate_leaves_to_a_person_what_classify_does(work, tmp_path):
+    """A mail of which one attachment cannot be read is never accepted; one that cannot be read has no class."""
+    mail = tmp_path / "mail"
+    mail.mkdir()
+    names = [path.name for path in sorted((work / "test").glob("piece-*.pdf"))[:12]]
+    for name in names:
+        content = base64.b64encode((work / "test" / name).read_bytes()).decode()
+        part = f"Content-Type: application/pdf; name={name}\nContent-Transfer-Encoding: base64\n\n{content}\n"
+        bad = "Content-Type: application/zip; name=a.zip\nContent-Transfer-Encoding: base64\n\nUEsDBAAAAAA=\n"
+        head = "Subject: papers\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=x\n\n"
+        (mail / f"{name}.eml").write_text(f"{head}--x\n{part}--x\n{bad}--x--\n")
+    (mail / "broken.pdf").write_bytes(b"%PDF-1.4 nothing")
+    truth = {row["document"]: row["true_class"] for row in rows(work / "test" / "manifest.csv")}
+    lines = [f"{name}.eml,{truth[name]}" for name in names]
+    (mail / "manifest.csv").write_text("\n".join(["document,label", *lines, f"broken.pdf,{truth[names[0]]}"]))
+    done = run("documents", "evaluate", work / "out" / "model.safetensors", mail, "-o", tmp_path / "out", *FAST)
+    assert done.exit_code == 0, done.stderr
+    scores = json.loads((tmp_path / "out" / "scores.json").read_text())
+    assert (scores["predictions"], scores["not_read"], scores["accepted"]) == (12, 1, 0)
+    assert "1 document could not be read, and would be left to a person." in done.stdout
+
+
+def test_entries_of_labeled_folders_that_are_no_documents_are_reported(work, tmp_path):
+    mail = tmp_path / "mail"
+    for k, path in enumerate(sorted((work / "train").glob("piece-*.pdf"))[:60]):
+        place = mail / "ab"[k % 2]
+        place.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, place)
+    (mail / "a" / "out.pdf").symlink_to("/etc/passwd")
+    done = run("documents", "fit", mail, "-o", tmp_path / "out", "--precision", 0, *FAST)
+    assert done.exit_code == 0, done.stderr
+    assert [row["document"] for row in rows(tmp_path / "out" / "problems.csv")] == ["a/out.pdf"]
+    assert "It accepts every answer." in done.stdout
+    refused = run(
+        "documents", "classify", tmp_path / "out" / "model.safetensors", mail, "-o", tmp_path / "x", "--precision", 0.9,
+        *FAST,
+    )  # fmt: skip
+    assert refused.exit_code == 2
+    assert "needs a model with a reject option" in refused.stderr
+
+
+def test_the_output_must_not_lie_in_the_folder_that_is_read(work, tmp_path, monkeypatch):
+    monkeypatch.chdir(work / "test")
+    for arguments in (("fit", "."), ("classify", work / "out" / "model.safetensors", ".")):
+        done = run("documents", *arguments, *FAST)
+        assert done.exit_code == 2
+        assert "-o must name a folder outside of FOLDER" in done.stderr
+    assert not (work / "test" / "documents-output").exists()
+
+
+HOSTILE_NAMES = ("%2f..%2fup.pdf", "-rf.pdf", "a'b;touch x.pdf", "<b>.pdf", "new\nline.pdf", "=1+1.pdf")
+
+
+def test_nothing_is_written_outside_of_the_output_folder(work, tmp_path, monkeypatch):
+    mail, output = tmp_path / "mail", tmp_path / "output"
+    mail.mkdir()
+    for name, path in zip(HOSTILE_NAMES, sorted((work / "test").glob("piece-*.pdf")), strict=False):
+        shutil.copy(path, mail / name)
+    monkeypatch.chdir(tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    for command in ("classify", "explain"):
+        done = run("documents", command, work / "out" / "model.safetensors", mail, "-o", output, *FAST)
+        assert done.exit_code == 0, done.stderr
+    pictures = list((output / "pictures").iterdir())
+    assert len(pictures) == len(rows(output / "answers.csv")) == len(HOSTILE_NAMES)
+    outside = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if not path.is_relative_to(output)}
+    assert outside == before
 
 
 @pytest.mark.parametrize(

@@ -90,10 +90,19 @@ class ReadingOptions:
     max_pixels: Annotated[
         int, typer.Option("--max-pixels", metavar="N", min=1, help="Pixels per picture.", rich_help_panel=LIMITED)
     ] = 100_000_000
+    max_words: Annotated[
+        int, typer.Option("--max-words", metavar="N", min=1, help="Words per document.", rich_help_panel=LIMITED)
+    ] = 500_000
     max_seconds: Annotated[
         float,
         typer.Option("--max-seconds", metavar="S", min=0.1, help="Seconds per page.", rich_help_panel=LIMITED),
     ] = 60.0
+    max_document_seconds: Annotated[
+        float,
+        typer.Option(
+            "--max-document-seconds", metavar="S", min=0.1, help="Seconds per document.", rich_help_panel=LIMITED
+        ),
+    ] = 3600.0
     max_memory: Annotated[
         int,
         typer.Option(
@@ -107,8 +116,8 @@ class ReadingOptions:
         from setrbm.documents import Limits
 
         return Limits(
-            file_bytes=self.max_bytes, pages=self.max_pages, pixels=self.max_pixels, seconds=self.max_seconds,
-            memory=self.max_memory * MEGA,
+            file_bytes=self.max_bytes, pages=self.max_pages, pixels=self.max_pixels, words=self.max_words,
+            seconds=self.max_seconds, document_seconds=self.max_document_seconds, memory=self.max_memory * MEGA,
         )  # fmt: skip
 
     @property
@@ -166,15 +175,26 @@ class Reader:
             watch = ReadingWatch(bar)
             yield from iter_documents(self.folder, **wanted, cache=cache, n_jobs=options.jobs, on_progress=watch)
 
-    def labeled(self, manifest: Path | None) -> tuple[Documents, dict[str, str], list[Problem]]:
-        """Read the documents of a folder; return them with the class of each, and what is no document."""
+    def labeled(self, manifest: Path | None) -> Labeled:
+        """Read the documents of a folder that have classes, and report what could not be read."""
         from setrbm.documents import Documents
         from setrbm.documents.labels import labels_of
 
         self.check()
         labels = labels_of(self.folder, manifest)
         documents = Documents([*self.documents(list(labels.classes), labels.by_folder)])
-        return documents, labels.classes, labels.problems
+        warn_of_problems([*documents.problems, *labels.problems], self.output)
+        readable = documents.readable
+        return Labeled(readable, [labels.classes[one.id] for one in readable], len(documents) - len(readable))
+
+
+@dataclass(frozen=True)
+class Labeled:
+    """Documents with at least one page, their classes, and how many others there were."""
+
+    documents: Documents
+    classes: list[str]
+    n_lost: int
 
 
 def _on_cluster(cluster: Cluster, folder: Path, output: Path, wanted: dict[str, Any], bar: Bar) -> Iterator[Document]:

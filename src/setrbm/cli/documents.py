@@ -26,8 +26,10 @@ from setrbm.cli._options import JsonOption, QuietOption, SeedOption, with_option
 from setrbm.cli._output import check_output_folder, count, percent, show_json, show_table
 
 if TYPE_CHECKING:
+    from setrbm.cli._documents import Labeled
     from setrbm.documents import Document, Problem
     from setrbm.documents.answers import Answer
+    from setrbm.evaluation.scores import Predictions
 
 MODEL = "model.safetensors"
 OUTPUT = Path("documents-output")
@@ -100,24 +102,23 @@ def fit(
     from setrbm.documents.answers import document_classifier
     from setrbm.estimators import save
 
-    documents, classes, others = Reader(folder, output, options, cluster, quiet).labeled(manifest)
-    warn_of_problems([*documents.problems, *others], output)
-    known = documents.readable
-    y = [classes[document.id] for document in known]
-    if len(set(y)) < 2:
-        raise Refused(f"There must be readable documents of at least two classes. Got {count(len(set(y)), 'class')}.")
+    known = Reader(folder, output, options, cluster, quiet).labeled(manifest)
+    classes = sorted(set(known.classes))
+    if len(classes) < 2:
+        raise Refused(f"There must be readable documents of at least two classes. Got {count(len(classes), 'class')}.")
     begin = time.perf_counter()
-    model = document_classifier(precision or None, n_jobs=options.jobs, random_state=seed).fit(known, y)
-    save(model, output / MODEL)
-    said = {
-        "model": str(output / MODEL), "documents": len(known), "pages": sum(map(len, known)), "classes": sorted(set(y)),
-        "precision": precision, "share_left_to_people": (left := getattr(model, "share_left_", (0.0,))[0]),
-        "seconds": round(time.perf_counter() - begin, 1),
-    }  # fmt: skip
+    model = document_classifier(precision or None, n_jobs=options.jobs, random_state=seed)
+    save(model.fit(known.documents, known.classes), output / MODEL)
+    left = getattr(model, "share_left_", (0.0,))[0]
     if json:
-        show_json(said)
+        show_json({
+            "model": str(output / MODEL), "documents": len(known.documents), "pages": known.documents.n_pages,
+            "classes": classes, "precision": precision, "share_left_to_people": left,
+            "seconds": round(time.perf_counter() - begin, 1),
+        })  # fmt: skip
         return
-    typer.echo(f"Learned {count(len(set(y)), 'class')} from {count(len(known), 'document')}: {said['model']}.")
+    learned = f"{count(len(classes), 'class')} from {count(len(known.documents), 'document')}"
+    typer.echo(f"Learned {learned}: {output / MODEL}.")
     if precision:
         typer.echo(f"To be right in {percent(precision)} of its answers, it leaves about {percent(left)} to a person.")
     else:
@@ -132,6 +133,15 @@ def classify(
     options: ReadingOptions,
     cluster: ClusterOptions,
     output: OutputOption = OUTPUT,
+    precision: Annotated[
+        float | None,
+        typer.Option(
+            "--precision",
+            metavar="P",
+            help="Precision that accepted answers must have, if not that of the model.",
+            show_default=False,
+        ),
+    ] = None,
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -143,7 +153,7 @@ def classify(
     """
     from setrbm.documents.answers import classify as answers_of
 
-    fitted, reader = _load(model), Reader(folder, output, options, cluster, quiet)
+    fitted, reader = _with_precision(_load(model), precision), Reader(folder, output, options, cluster, quiet)
     reader.check()
     problems: list[Problem] = []
     answers = answers_of(fitted, _noting(problems, reader.documents()))
@@ -153,6 +163,15 @@ def classify(
         show_json({"model": str(model), "folder": str(folder), "documents": [one.to_json() for one in answers]})
         return
     _show_answers(answers, output)
+
+
+def _with_precision(fitted: Any, precision: float | None) -> Any:
+    """Return a model that promises another precision, if one is wanted."""
+    if precision is None:
+        return fitted
+    if not hasattr(fitted, "with_precision"):
+        raise Refused("--precision needs a model with a reject option. This one was fitted with --precision 0.")
+    return fitted.with_precision(precision)
 
 
 def _noting(problems: list[Problem], documents: Iterable[Document]) -> Iterator[Document]:
@@ -265,38 +284,40 @@ def evaluate(
     Documents of which nothing could be read have no class; their number is shown. Those of which something could not be
     read are left to a person, as by classify.
     """
-    import numpy as np
-
     from setrbm.cli.evaluate import show_scores
-    from setrbm.documents.answers import classify as answers_of
-    from setrbm.evaluation.scores import Predictions, all_scores
+    from setrbm.evaluation.scores import all_scores
 
     fitted = _load(model)
-    documents, classes, others = Reader(folder, output, options, cluster, quiet).labeled(manifest)
-    warn_of_problems([*documents.problems, *others], output)
-    known = documents.readable
-    y = np.array([classes[one.id] for one in known], dtype=object)
-    codes = {label: k for k, label in enumerate(fitted.classes_.tolist())}
-    unknown = sorted({label for label in y.tolist() if label not in codes})
-    if unknown:
-        raise Refused(f"The model knows the classes {', '.join(codes)}. Got documents of class {unknown[0]!r}.")
-    truth = np.array([codes[label] for label in y])
-    accepted = np.array([one.is_accepted for one in answers_of(fitted, known)])
-    found = Predictions(fitted.classes_, truth, fitted.predict_log_proba(known), [], accepted)
-    n_lost = len(documents) - len(known)
-    scores = {"model": str(model), "folder": str(folder), "not_read": n_lost, **all_scores(found)}
+    known = Reader(folder, output, options, cluster, quiet).labeled(manifest)
+    found = _predictions(fitted, known)
+    scores = {"model": str(model), "folder": str(folder), "not_read": known.n_lost, **all_scores(found)}
     write_json(output / "scores.json", scores)
-    picture = _draw_curves(fitted, known, y, output)
+    picture = _draw_curves(fitted, known, output)
     if json:
         show_json(scores)
         return
     show_scores(scores)
-    if n_lost:
-        typer.echo(f"{count(n_lost, 'document')} could not be read, and would be left to a person.")
+    if known.n_lost:
+        typer.echo(f"{count(known.n_lost, 'document')} could not be read, and would be left to a person.")
     typer.echo(f"Scores: {output / 'scores.json'}." + (f" Curve: {picture}." if picture else ""))
 
 
-def _draw_curves(fitted: Any, documents: Any, y: Any, output: Path) -> Path | None:
+def _predictions(fitted: Any, known: Labeled) -> Predictions:
+    """Return the predictions for documents; accepted are those that classify accepts."""
+    import numpy as np
+
+    from setrbm.documents.answers import classify as answers_of
+    from setrbm.evaluation.scores import Predictions
+
+    codes = {label: k for k, label in enumerate(fitted.classes_.tolist())}
+    if unknown := sorted({label for label in known.classes if label not in codes}):
+        raise Refused(f"The model knows the classes {', '.join(codes)}. Got documents of class {unknown[0]!r}.")
+    truth = np.array([codes[label] for label in known.classes])
+    accepted = np.array([one.is_accepted for one in answers_of(fitted, known.documents)])
+    return Predictions(fitted.classes_, truth, fitted.predict_log_proba(known.documents), [], accepted)
+
+
+def _draw_curves(fitted: Any, known: Labeled, output: Path) -> Path | None:
     """Draw precision against the share of accepted documents, if matplotlib is installed."""
     from importlib.util import find_spec
 
@@ -309,6 +330,6 @@ def _draw_curves(fitted: Any, documents: Any, y: Any, output: Path) -> Path | No
     path = output / "precision.png"
     with style():
         figure = new_figure(4.0)
-        PrecisionCoverageDisplay.from_estimator(fitted, documents, y, ax=figure.subplots())
+        PrecisionCoverageDisplay.from_estimator(fitted, known.documents, known.classes, ax=figure.subplots())
         save(figure, path)
     return path

@@ -128,7 +128,8 @@ def _jobs(
     check_folder(place)
     place.mkdir(parents=True, exist_ok=True)
     delete_abandoned(place)
-    return [Job(str(root), one, reading, limits, place / f"{_key(root, one, reading, limits)}.json") for one in wanted]
+    about = f"{reading.to_json()} {limits.to_json()} {VERSION}"
+    return [Job(str(root), one, reading, limits, place / f"{_key(root, one, about)}.json") for one in wanted]
 
 
 @dataclass
@@ -211,11 +212,11 @@ def read_batch(folder: str, wanted: list[Found | Problem], reading: Reading, lim
     return [one.to_json() for one in read_found(Path(folder), wanted, n_jobs=1, reading=reading, limits=limits)]
 
 
-def _key(root: Path, one: Found | Problem, reading: Reading, limits: Limits) -> str:
-    """Return a digest of everything that what is read of a document depends on."""
+def _key(root: Path, one: Found | Problem, about: str) -> str:
+    """Return a digest of what is read of a document: its files as they are now, and the settings."""
     files = () if isinstance(one, Problem) else one.files
-    about = [str(one), [_stamp(root / file) for file in files], reading.to_json(), limits.to_json()]
-    return hashlib.sha256(json.dumps([VERSION, *about]).encode()).hexdigest()[:32]
+    stamps = [_stamp(root / file) for file in files]
+    return hashlib.sha256(json.dumps([str(one), stamps, about]).encode()).hexdigest()[:32]
 
 
 def _stamp(path: Path) -> str:

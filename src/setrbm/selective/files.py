@@ -10,13 +10,16 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from setrbm._types import Array
 from setrbm.estimators.file_parts import describe_settings
 from setrbm.persistence import ModelFile, from_json, to_json
 from setrbm.selective.promise import Promise, is_shown
-from setrbm.selective.reject import RejectOption
+from setrbm.selective.reject import HeldOut, RejectOption
 
 # No more held-out sets than this: larger integers are not exact in floating point.
 LARGEST = 2**53
+# The names of the arrays; files of earlier versions have none.
+SCORES, PREDICTED, RIGHT = "held_out_scores", "held_out_predicted", "held_out_right"
 # What the other attributes of a promise follow from.
 STORED = ("threshold", "n_held_out", "n_accepted", "n_right", "more_sets")
 
@@ -39,7 +42,8 @@ class Rejecting:
         promises = [kept] if isinstance(kept, Promise) else kept.values()
         stored = [[to_json(getattr(one, name)) for name in STORED] for one in promises]
         settings = describe_settings(estimator, but=("classifier",))
-        return ModelFile("RejectOption", {"settings": settings, "promises": stored}, {})
+        held_out = {} if estimator.held_out_ is None else _arrays_of(estimator.held_out_)
+        return ModelFile("RejectOption", {"settings": settings, "promises": stored}, held_out)
 
     def restore(self, model: ModelFile, parts: Sequence[Any]) -> RejectOption:
         """Return the fitted estimator; everything is checked."""
@@ -56,11 +60,39 @@ class Rejecting:
         ]
         if len(promises) != (expected := n_classes if estimator.per_class else 1):
             raise ValueError(f"The number of promises must be {expected}. Got {len(promises)}.")
-        estimator._keep(classifier, promises)
+        held_out = _restored_held_out(model.arrays, n_classes) if SCORES in model.arrays else None
+        if held_out is not None and not _agree(estimator._promises(held_out, n_classes), promises):
+            raise ValueError("The promises must follow from the held-out sets. They do not.")
+        estimator._keep(classifier, promises, held_out)
         return estimator
 
 
 KIND = Rejecting()
+
+
+def _arrays_of(held_out: HeldOut) -> dict[str, Array]:
+    return {
+        SCORES: held_out.scores, PREDICTED: held_out.predicted.astype(np.int64), RIGHT: held_out.right.astype(np.uint8)
+    }  # fmt: skip
+
+
+def _restored_held_out(arrays: dict[str, Array], n_classes: int) -> HeldOut:
+    """Return what a classifier said of the held-out sets; refuse what it cannot have said."""
+    scores, predicted, right = (arrays[name] for name in (SCORES, PREDICTED, RIGHT))
+    kinds = [(scores, np.float64), (predicted, np.int64), (right, np.uint8)]
+    if any(array.dtype != kind or array.shape != (len(scores),) for array, kind in kinds):
+        raise ValueError("held_out_scores, held_out_predicted and held_out_right must be columns of the same length.")
+    in_range = len(scores) and predicted.min() >= 0 and predicted.max() < n_classes and right.max() <= 1
+    if not in_range or not np.isfinite(scores).all():
+        raise ValueError("The scores of held-out sets must be finite, and their classes those of the classifier.")
+    return HeldOut(scores, predicted, right.astype(bool))
+
+
+def _agree(made: Sequence[Promise], stored: Sequence[Promise]) -> bool:
+    """Return whether promises are the same."""
+    return all(
+        getattr(one, name) == getattr(other, name) for one, other in zip(made, stored, strict=True) for name in STORED
+    )
 
 
 def _check_classifier(classifier: Any, sureness: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -16,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from setrbm._text import listed
-from setrbm._types import Floats, Mask
+from setrbm._types import Floats, Integers, Mask
 from setrbm._warnings import warn
 from setrbm.estimators.file_parts import CanSave
 from setrbm.selective.checks import (
@@ -37,6 +38,24 @@ def _classifier_has(name: str) -> Any:
         return True
 
     return has
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """What a classifier said of the sets that it had not learned from.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_sets,)
+        How sure it was.
+    predicted : ndarray of int of shape (n_sets,)
+        The codes of the predicted classes.
+    right : ndarray of bool of shape (n_sets,)
+    """
+
+    scores: Floats
+    predicted: Integers
+    right: Mask
 
 
 @dataclass(eq=False, repr=False)
@@ -76,6 +95,8 @@ class RejectOption(CanSave, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         The threshold, and what was seen on the held-out sets; with ``per_class`` a dict of one per class.
     share_left_ : tuple of float
         The share of sets, of all classes, that are left to people, and the two ends of its 95 % interval.
+    held_out_ : HeldOut or None
+        How sure the classifier was of the held-out sets, and whether it was right; None for models of earlier versions.
 
     Examples
     --------
@@ -116,16 +137,45 @@ class RejectOption(CanSave, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self._check_settings()
         check_classifier(self.classifier)
         classifier, held_out, labels = self._fitted(X, labels_of(X, y))
-        classes = np.asarray(classifier.classes_).tolist()
         predicted, scores = sureness(classifier, held_out, self.sureness)
-        right = predicted == labels
-        if self.per_class:
-            promises = [self._of_class(predicted == label, scores, right, len(classes)) for label in classes]
-        else:
-            promises = [promise(scores, right, self.precision, self.confidence)]
-        self._keep(classifier, promises)
-        self._warn_of_refusals()
+        codes = np.searchsorted(np.asarray(classifier.classes_), predicted)
+        self._promise(classifier, HeldOut(np.asarray(scores, np.float64), codes, np.asarray(predicted == labels)))
         return self
+
+    def with_precision(self, precision: float) -> Self:
+        """Return a copy that promises another precision, from the same held-out sets; nothing is fitted again.
+
+        The promise holds for each precision that was chosen without looking at the sets to be classified.
+
+        Parameters
+        ----------
+        precision : float
+
+        Returns
+        -------
+        RejectOption
+        """
+        check_is_fitted(self, "promise_")
+        check_fraction("precision", precision)
+        if self.held_out_ is None:
+            raise ValueError("The model must know its held-out sets. It was saved by an earlier version: fit it again.")
+        other = copy.copy(self)
+        other.precision = precision
+        cure = "Use a lower precision, or fit with more sets."
+        other._refuse_too_few(len(self.held_out_.scores), len(self.classes_), cure)
+        other._promise(self.classifier_, self.held_out_)
+        return other
+
+    def _promise(self, classifier: Any, held_out: HeldOut) -> None:
+        """Set the thresholds."""
+        self._keep(classifier, self._promises(held_out, len(classifier.classes_)), held_out)
+        self._warn_of_refusals()
+
+    def _promises(self, held_out: HeldOut, n_classes: int) -> list[Promise]:
+        scores, right = held_out.scores, held_out.right
+        if not self.per_class:
+            return [promise(scores, right, self.precision, self.confidence)]
+        return [self._of_class(held_out.predicted == code, scores, right, n_classes) for code in range(n_classes)]
 
     def _fitted(self, X: Any, y: npt.NDArray[Any]) -> tuple[Any, Any, npt.NDArray[Any]]:
         """Return the fitted classifier, and the sets and labels that it has not learned from."""
@@ -170,9 +220,9 @@ class RejectOption(CanSave, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _of_class(self, of_class: Mask, scores: Floats, right: Mask, n_classes: int) -> Promise:
         return promise(scores[of_class], right[of_class], self.precision, self._confidence_of_each(n_classes))
 
-    def _keep(self, classifier: Any, promises: Sequence[Promise]) -> None:
+    def _keep(self, classifier: Any, promises: Sequence[Promise], held_out: HeldOut | None) -> None:
         """Set the fitted attributes, given one promise, or one per class."""
-        self.classifier_, self.classes_ = classifier, np.asarray(classifier.classes_)
+        self.classifier_, self.classes_, self.held_out_ = classifier, np.asarray(classifier.classes_), held_out
         self.sureness_ = self.sureness
         self.promise_: Promise | dict[Any, Promise] = promises[0]
         if self.per_class:
