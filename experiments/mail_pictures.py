@@ -8,7 +8,7 @@ words of a piece, and a logistic regression that sees each page alone, of which 
     python experiments/mail_pictures.py FOLDER [--seeds 0 1 2]
 
 The mail and its pages stay in FOLDER; after a kill, run the same command again. Writes results/mail_pictures.csv, one
-line per seed, system and test mail, and results/mail_pictures_words.csv, the word error rates by noise level.
+line per seed, system and test mail, and results/mail_pictures_words.csv, the shares of lost words by noise level.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def word_errors(folder: Path, seed: int, mail: Mail) -> list[dict[str, Any]]:
     return [
         {
             "seed": seed, "text": hand, "noise": level, "pages": len(rates),
-            "word_error_rate": round(float(np.mean(rates)), 4),
+            "share_lost": round(float(np.mean(rates)), 4),
         }
         for (hand, level), rates in sorted(lost.items())
     ]  # fmt: skip

@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import socket
+import sys
 import threading
 import time
 from contextlib import contextmanager
@@ -40,7 +41,7 @@ def test_an_error_is_a_result_and_the_others_continue(two):
     assert isinstance(found.error, ValueError)
 
 
-def test_errors_that_do_not_survive_the_way_are_results_too(two):
+def test_errors_that_cannot_be_pickled_are_results_too(two):
     found = dict(Cluster(two, patience=10.0).run(odd, [("odd",), ("worse",)]))
     assert found == {0: Failed("OddError: this and that"), 1: Failed("WorseError: that")}
     assert found[0].error is found[1].error is None
@@ -77,13 +78,13 @@ def test_a_worker_that_hangs_is_given_up():
 
 
 def test_results_that_are_not_taken_are_released(two):
-    jobs = Cluster(two).run(time.sleep, [(0.05,) for _ in range(200)])
+    jobs = Cluster(two).run(time.sleep, [(0.05,) for _ in range(2000)])
     next(jobs)
     jobs.close()
     begin = time.monotonic()
     assert dict(Cluster(two).run(doubled, [(1,)])) == {0: 2}
-    # The 200 would take five seconds.
-    assert time.monotonic() - begin < 2.0
+    # The 2,000 would take 50 seconds.
+    assert time.monotonic() - begin < 25.0
 
 
 # --- no workers ---
@@ -251,10 +252,31 @@ def test_whatever_becomes_of_a_result_is_told_apart(future, expected):
     assert on._result(future) == expected
 
 
-def test_a_connection_that_is_lost_again_and_again_is_a_failure(two, monkeypatch):
+def test_a_result_that_is_lost_again_and_again_is_a_failure(two, monkeypatch):
     on = Cluster(two)
     monkeypatch.setattr(on, "_result", lambda future: FORGOTTEN)
-    assert dict(on.run(doubled, [(1,)])) == {0: Failed("the connection to the scheduler was lost 6 times")}
+    monkeypatch.setattr("setrbm.dask.cluster.MOST_LOSSES", 3)
+    assert dict(on.run(doubled, [(1,)])) == {0: Failed("its result was lost 4 times")}
+    monkeypatch.setattr(on, "_result", lambda future: AGAIN)
+    assert dict(on.run(doubled, [(1,)])) == {0: Failed("its result was lost 4 times")}
+
+
+def test_results_are_taken_however_short_the_patience(two):
+    assert dict(Cluster(two, patience=0.0).run(doubled, [(4,)])) == {0: 8}
+
+
+def test_a_shared_value_that_failed_is_sent_again(two):
+    on = Cluster(two)
+    data = on.share([1, 2])
+    data.future = two.submit(in_vain, 1)
+    data.future.exception()
+    assert dict(on.run(len, [(data,)])) == {0: 2}
+
+
+def test_a_task_that_exits_kills_no_worker(two):
+    before = pids(two)
+    assert dict(Cluster(two).run(sys.exit, [(3,)])) == {0: Failed("SystemExit: 3")}
+    assert pids(two) == before
 
 
 def test_a_client_must_be_there():
@@ -293,10 +315,15 @@ def without_dask(folder):
     shutil.rmtree(folder / "setrbm" / "dask")
 
 
-def broken(folder):
+def missing(folder):
     """No setrbm at all."""
     shutil.rmtree(folder / "setrbm")
     (folder / "setrbm.py").write_text("raise ImportError('not installed')")
+
+
+def broken(folder):
+    """A setrbm for another Python."""
+    (folder / "setrbm" / "dask" / "cluster.py").write_text("this is no Python")
 
 
 @contextmanager
@@ -308,7 +335,7 @@ def other_worker(address, folder, change):
         yield
 
 
-@pytest.mark.parametrize("change", [other_line, without_dask, broken])
+@pytest.mark.parametrize("change", [other_line, without_dask, missing, broken])
 def test_a_worker_of_another_version_is_refused(change, tmp_path):
     message = "must have the version of setrbm that sends the work, .* on the worker tcp://.* rerun to resume"
     with cluster_of(0) as client, other_worker(client.scheduler.address, tmp_path, change):

@@ -99,6 +99,15 @@ def test_a_document_that_could_not_be_read_is_tried_again(mail, two, tmp_path):
     assert not found.problems
 
 
+def test_a_document_that_nobody_can_read_is_not_tried_again(mail, two, tmp_path):
+    """It is damaged, encrypted or over a limit: the next command would only take as long."""
+    (first,) = read_documents(mail, ["broken.pdf"], output=tmp_path, client=two, reading=TEXT)
+    assert first.problems
+    with cluster_of(0, processes=False) as nobody:
+        (second,) = read_documents(mail, ["broken.pdf"], output=tmp_path, client=nobody, reading=TEXT)
+    assert plain([second]) == plain([first])
+
+
 def test_a_document_that_kills_its_worker_costs_itself_alone(mail, tmp_path, monkeypatch):
     deadly = sorted(path.name for path in mail.glob("piece-*"))[3]
     code = tmp_path / "deadly.py"
@@ -120,6 +129,7 @@ def test_a_document_that_kills_its_worker_costs_itself_alone(mail, tmp_path, mon
     (lost,) = [one for one in found if not one.pages and one.id != "broken.pdf"]
     assert (lost.id, len(found)) == (deadly, 14)
     assert "1 worker died while running this task alone" in lost.problems[0].reason
+    assert f"To try it again, delete '{tmp_path / 'out'}" in lost.problems[0].reason
 
 
 def test_faults_of_workers_are_no_faults_of_documents(mail, two, tmp_path, monkeypatch):

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 import setrbm
 from clusters import cluster_of, dying_workers, killing, marks, settings, wait_until
 from setrbm import Bags, ClassSetRBM, ClassSetRBMCV, save
-from setrbm.dask import Scoring, score_files
+from setrbm.dask import Scoring, score_files, scoring
 from setrbm.dask.scoring import RECEIPTS, Job, score_file
 from setrbm.datasets import load_musk1, make_mail_like, read_bags, write_csv, write_parquet
 from setrbm.datasets.predicted import as_csv, predicted
@@ -235,7 +235,7 @@ def test_every_file_may_kill_its_worker_once_anywhere(name, which, after, work, 
 
 
 def test_a_killed_client_makes_only_what_is_missing(work, tmp_path):
-    paths = many_files(work, tmp_path / "in", 60)
+    paths = many_files(work, tmp_path / "in", 300)
     code = (
         "import sys; from distributed import Client; from setrbm.dask import score_files\n"
         "client = Client(sys.argv[1]); score_files(sys.argv[2], sys.argv[4:], sys.argv[3], client=client)"
@@ -249,12 +249,12 @@ def test_a_killed_client_makes_only_what_is_missing(work, tmp_path):
         process.wait()
         time.sleep(1.0)
         times = {path: path.stat().st_mtime_ns for path in receipts_in(tmp_path / "out")}
-        assert 3 <= len(times) < 60
+        assert 3 <= len(times) < 300
         found = score_files(model_of(work), paths, tmp_path / "out", client=client)
     assert sum(not one.is_new for one in found) == len(times)
     assert {path: path.stat().st_mtime_ns for path in times} == times
     assert not any(one.failed for one in found)
-    assert len(contents(tmp_path / "out")) == 60
+    assert len(contents(tmp_path / "out")) == 300
 
 
 def test_two_clients_may_fill_one_folder(work, tmp_path):
@@ -314,6 +314,34 @@ def test_an_outdated_output_is_deleted_if_its_changed_input_cannot_be_scored(wor
     assert second.output == first.output
     assert not contents(tmp_path / "out")
     assert not receipts_in(tmp_path / "out")
+
+
+def test_an_output_that_another_client_is_making_is_not_deleted(work, tmp_path, monkeypatch):
+    """It has its name already, and no receipt yet, when the same input fails elsewhere."""
+    job = Job(str(inputs_of(work)[0]), str(tmp_path / "out"), str(tmp_path / "receipt"), "", "", Scoring())
+    Path(job.output).write_text("complete")
+
+    def fails(*_):
+        raise ValueError("for this client")
+
+    monkeypatch.setattr("setrbm.dask.scoring._columns", fails)
+    assert score_file(job).failed
+    assert Path(job.output).read_text() == "complete"
+
+
+def test_a_receipt_never_stands_for_an_output_that_is_gone(work, tmp_path, monkeypatch):
+    real = scoring.write_atomically
+    job = Job(
+        str(inputs_of(work)[0]), str(tmp_path / "out.csv"), str(tmp_path / "receipt"), str(model_of(work)),
+        scoring.file_digest(str(model_of(work))), Scoring(format="csv"),
+    )  # fmt: skip
+
+    def deleting(path, payload):
+        real(path, payload)
+        os.unlink(job.output)
+
+    monkeypatch.setattr(scoring, "write_atomically", deleting)
+    assert "deleted by another client; rerun" in score_file(job).failed
 
 
 def test_an_input_that_changes_while_it_is_read_is_not_scored(work, two, tmp_path, monkeypatch):

@@ -119,10 +119,27 @@ def pictures_page(monkeypatch):
 
 
 def test_the_page_of_scanned_mail_shows_the_results_on_record(pictures_page):
-    rows, words = pictures_page.read("mail_pictures.csv"), pictures_page.read("mail_pictures_words.csv")
-    assert pictures_page.PAGE.read_text(encoding="utf-8") == pictures_page.text_of(rows, words)
+    files = [pictures_page.read(f"{name}.csv") for name in ("mail_pictures", "mail_pictures_words", "word_errors")]
+    rows = files[0]
+    assert pictures_page.PAGE.read_text(encoding="utf-8") == pictures_page.text_of(*files)
     # Every system classified every test mail of every seed.
     assert len(rows) == 3 * 300 * len(pictures_page.SYSTEMS)
+
+
+def slow_distance(one, other):
+    if not one or not other:
+        return len(one) + len(other)
+    last = slow_distance(one[:-1], other[:-1]) + (one[-1] != other[-1])
+    return min(slow_distance(one[:-1], other) + 1, slow_distance(one, other[:-1]) + 1, last)
+
+
+def test_word_errors_are_the_edit_distance(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+    edit_distance = importlib.import_module("word_errors").edit_distance
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        one, other = (list(rng.choice(list("abc"), rng.integers(0, 6))) for _ in range(2))
+        assert edit_distance(one, other) == slow_distance(one, other)
 
 
 def test_the_lead_over_a_baseline_is_counted_mail_by_mail(pictures_page):

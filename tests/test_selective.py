@@ -1,5 +1,7 @@
 """The reject option: curves against their definition, and a promise that is kept."""
 
+import copy
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -720,6 +722,9 @@ def test_another_precision_must_be_one_that_the_held_out_sets_can_show():
         model.with_precision(95)
     with pytest.raises(NotFittedError):
         RejectOption(LOGISTIC).with_precision(0.9)
+    for changed in ({"sureness": "margin"}, {"per_class": True}):
+        with pytest.raises(ValueError, match="sureness and per_class must be those of fit. Fit again"):
+            copy.copy(model).set_params(**changed).with_precision(0.7)
     model.held_out_ = None
     with pytest.raises(ValueError, match="saved by an earlier version: fit it again"):
         model.with_precision(0.7)

@@ -136,13 +136,13 @@ def test_explain_draws_the_page_that_decided_with_its_words_marked(work):
     assert any(blue < 100 < red for _, (red, _, blue) in colors), "no word is marked"
 
 
-def test_evaluate_scores_and_draws_a_curve(work):
+def test_evaluate_scores_and_draws_curves(work):
     done = run("documents", "evaluate", work / "out" / "model.safetensors", work / "test", "-o", work / "scores", *FAST)
     assert done.exit_code == 0, done.stderr
     scores = json.loads((work / "scores" / "scores.json").read_text())
     assert scores["predictions"] == N_TEST
     assert scores["accuracy"] > 0.4
-    with Image.open(work / "scores" / "precision.png") as picture:
+    with Image.open(work / "scores" / "curves.png") as picture:
         assert picture.width > 300
     assert "accepted" in done.stdout
 

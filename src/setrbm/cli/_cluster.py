@@ -45,7 +45,7 @@ class ClusterOptions:
             "--wait",
             metavar="SECONDS",
             min=0.0,
-            help="How long the cluster may be without workers.",
+            help="How long to wait while the cluster has no workers.",
             rich_help_panel=PANEL,
             show_default="300",
         ),

@@ -299,7 +299,7 @@ def evaluate(
     show_scores(scores)
     if known.n_lost:
         typer.echo(f"{count(known.n_lost, 'document')} could not be read, and would be left to a person.")
-    typer.echo(f"Scores: {output / 'scores.json'}." + (f" Curve: {picture}." if picture else ""))
+    typer.echo(f"Scores: {output / 'scores.json'}." + (f" Curves: {picture}." if picture else ""))
 
 
 def _predictions(fitted: Any, known: Labeled) -> Predictions:
@@ -318,18 +318,20 @@ def _predictions(fitted: Any, known: Labeled) -> Predictions:
 
 
 def _draw_curves(fitted: Any, known: Labeled, output: Path) -> Path | None:
-    """Draw precision against the share of accepted documents, if matplotlib is installed."""
+    """Draw precision against the share of accepted documents, and against recall, if matplotlib is installed."""
     from importlib.util import find_spec
 
     if find_spec("matplotlib") is None:
-        typer.echo("No curve was drawn: matplotlib is not installed. Run: pip install 'setrbm[plot]'", err=True)
+        typer.echo("No curves were drawn: matplotlib is not installed. Run: pip install 'setrbm[plot]'", err=True)
         return None
     from setrbm.evaluation.plots import new_figure, save, style
-    from setrbm.selective import PrecisionCoverageDisplay
+    from setrbm.selective import PrecisionCoverageDisplay, SelectivePrecisionRecallDisplay
 
-    path = output / "precision.png"
+    path = output / "curves.png"
     with style():
-        figure = new_figure(4.0)
-        PrecisionCoverageDisplay.from_estimator(fitted, known.documents, known.classes, ax=figure.subplots())
+        figure = new_figure(3.6)
+        displays = (PrecisionCoverageDisplay, SelectivePrecisionRecallDisplay)
+        for display, axes in zip(displays, figure.subplots(1, 2), strict=True):
+            display.from_estimator(fitted, known.documents, known.classes, ax=axes)
         save(figure, path)
     return path

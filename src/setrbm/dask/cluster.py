@@ -27,18 +27,19 @@ from setrbm._text import count
 from setrbm._version import __version__
 
 INSTALL = "Working on a cluster needs the extra 'dask': pip install 'setrbm[dask]'."
-# How often to look for results, how often to count workers, and how long the scheduler may take to answer, in seconds.
-TICK, LOOK, ANSWER = 0.01, 1.0, 10.0
+# How often to look for results, how often to count workers, how long the scheduler may take to answer, and how long a
+# result may be on its way, in seconds.
+TICK, LOOK, ANSWER, GATHER = 0.01, 1.0, 10.0, 60.0
 # How long to wait for a scheduler, and how long a cluster may be without workers, in seconds. Batch systems take
 # minutes to start some.
 CONNECT, PATIENCE = 60.0, 300.0
 # How long without workers until a warning says so, in seconds.
 SILENCE = 20.0
-# How often a task is submitted again because the connection to the scheduler was lost.
-MOST_LOSSES = 5
+# How often the result of a task may be lost on its way.
+MOST_LOSSES = 20
 # The position and the result of each task.
 Results = Generator[tuple[int, Any], None, None]
-# Stands for a result that is not there any more: because its worker died, and because the connection was lost.
+# Markers for lost results: the worker died or does not answer, so Dask makes it again; or Dask has forgotten the task.
 AGAIN, FORGOTTEN = object(), object()
 
 
@@ -184,7 +185,7 @@ class Cluster:
         """
         return Shared(_packed(value))
 
-    def run(self, function: Callable[..., Any], jobs: Iterable[tuple[Any, ...]]) -> Results:
+    def run(self, function: Callable[..., Any], jobs: Iterable[tuple[Any, ...]], *, alone: bool = True) -> Results:
         """Run a function on each tuple of arguments; yield the position and the result of each as it comes.
 
         Parameters
@@ -192,6 +193,8 @@ class Cluster:
         function : callable
         jobs : iterable of tuple
             The arguments, which are small; what ``share`` returned comes last.
+        alone : bool
+            Whether a task whose workers died is tried again while nothing else runs.
 
         Yields
         ------
@@ -202,7 +205,7 @@ class Cluster:
         suspects = []
         with closing(self._together(function, arguments)) as results:
             for k, result in results:
-                if isinstance(result, Failed) and result.was_killed:
+                if alone and isinstance(result, Failed) and result.was_killed:
                     suspects.append(k)
                 else:
                     yield k, result
@@ -222,13 +225,13 @@ class Cluster:
             while waiting:
                 for future in self._next(completed):
                     k, result = waiting.pop(future), self._result(future)
-                    if result is FORGOTTEN:
+                    if result is AGAIN or result is FORGOTTEN:
                         losses[k] += 1
                         if losses[k] > MOST_LOSSES:
-                            result = Failed(f"the connection to the scheduler was lost {MOST_LOSSES + 1} times")
-                        else:
-                            future, result = self._submit(carrier, function, jobs[k]), AGAIN
-                    if result is AGAIN:
+                            yield k, Failed(f"its result was lost {losses[k]} times")
+                            continue
+                        if result is FORGOTTEN:
+                            future = self._submit(carrier, function, jobs[k])
                         waiting[future] = k
                         completed.add(future)
                     else:
@@ -246,8 +249,8 @@ class Cluster:
         return self.client.submit(carrier, fingerprint(), _packed((function, own)), *shared, key=key, pure=False)
 
     def _sent(self, shared: Shared) -> Any:
-        """Return the future of a shared value, sent if it was not, or was forgotten."""
-        if shared.future is None or shared.future.status == "cancelled":
+        """Return the future of a shared value, sent if it was not, or is lost."""
+        if shared.future is None or shared.future.status in ("cancelled", "error", "lost"):
             with warnings.catch_warnings():
                 # Sent once it is no problem.
                 warnings.filterwarnings("ignore", "Sending large graph")
@@ -279,9 +282,9 @@ class Cluster:
         status, error = future.status, None
         try:
             if status == "finished":
-                return self._unpacked(future.result(timeout=self.patience))
+                return self._unpacked(future.result(timeout=GATHER))
             if status == "error":
-                error = future.exception(timeout=self.patience)
+                error = future.exception(timeout=GATHER)
         except TimeoutError:
             return AGAIN
         except VersionError:
@@ -335,8 +338,7 @@ class Cluster:
 def _carrier() -> Callable[..., tuple[str, Any, Any]]:
     """Return the function that every task calls first. As it is local, it travels by value, not by its name.
 
-    Errors are returned: a client of Dask waits for ever for some errors that are raised, as their traceback does not
-    survive the way.
+    Exceptions are returned, not raised: Dask's client hangs forever on some whose traceback cannot be unpickled.
     """
 
     def carrier(expected: str, payload: bytes, *shared: bytes) -> tuple[str, Any, Any]:
@@ -348,14 +350,14 @@ def _carrier() -> Callable[..., tuple[str, Any, Any]]:
             from setrbm.dask.cluster import fingerprint
 
             found = fingerprint()
-        except ImportError as error:
-            found = f"none that can be used ({error})"
+        except Exception as error:
+            found = f"none that can be used ({type(error).__name__}: {error})"
         if found != expected:
             return "refused", found, get_worker().address
         try:
             function, arguments = pickle.loads(payload)
             return "done", function(*arguments, *map(pickle.loads, shared)), None
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             try:
                 packed = pickle.dumps(error)
             except Exception:
@@ -366,7 +368,7 @@ def _carrier() -> Callable[..., tuple[str, Any, Any]]:
 
 
 def _error(packed: bytes | None) -> Exception | None:
-    """Return an error as it was raised on a worker; None if it does not survive the way."""
+    """Return an exception as it was raised on a worker; None if it cannot be unpickled."""
     try:
         error = pickle.loads(packed or b"")
     except Exception:

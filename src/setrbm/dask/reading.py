@@ -24,6 +24,8 @@ from setrbm.documents.reading_settings import VERSION, Reading
 # The largest and smallest number of documents per task: starting a reading process takes about as long as OCR of two
 # pages, and the last tasks should end at about the same time. A thread gets a quarter of its share at a time.
 LARGEST, SMALLEST, PARTS = 16, 2, 4
+# How many threads to expect if the workers have not started yet.
+USUAL = 8
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,8 @@ def read_documents(
 ) -> Documents:  # fmt: skip
     """Read the documents of a folder as ``setrbm.documents.read_documents`` does, on the workers of a cluster.
 
-    Every document that was read is kept in ``output``, so running the same call again resumes. A document that has
-    changed is read again, and so is one of which something could not be read.
+    Every document that was read is kept in ``output``, so running the same call again resumes. A document is read again
+    if it has changed, or if a worker may be to blame that something of it could not be read.
 
     Parameters
     ----------
@@ -110,14 +112,18 @@ def iter_documents(
     """Read documents as ``read_documents`` does, then yield one at a time: memory does not grow with their number."""
     check_installed()
     jobs = _jobs(Path(folder), only, by_class, Path(output), reading or Reading(), limits or Limits())
-    # What was read only in part may have been the fault of a worker.
-    missing = [job for job in jobs if (document := job.document()) is None or document.problems]
+    missing = [job for job in jobs if (document := job.document()) is None or _may_pass(document)]
     progress = ClusterProgress(len(jobs), len(jobs) - len(missing), 0)
     _Run(Cluster.of(client) if missing else None, progress, on_progress).read(missing)
     for job in jobs:
         if (document := job.document()) is None:
             raise OSError(f"What was read of {job.id!r} is gone from {str(job.kept)!r}. Rerun to read it again.")
         yield document
+
+
+def _may_pass(document: Document) -> bool:
+    """Return whether something could not be read that a worker may be to blame for."""
+    return any(problem.is_temporary for problem in document.problems)
 
 
 def _jobs(
@@ -145,23 +151,25 @@ class _Run:
         """Read documents in batches; those of a batch that failed once more, one by one."""
         if self.cluster is None:
             return
-        again = self._read_batches([[jobs[k] for k in batch] for batch in batched(len(jobs), self.cluster.n_threads)])
-        for job in self._read_batches([[job] for job in again]):
+        batches = batched(len(jobs), self.cluster.n_threads or USUAL)
+        again = self._read_batches([[jobs[k] for k in batch] for batch in batches], alone=False)
+        for job in self._read_batches([[job] for job in again], alone=True):
             failed = self.failed[job.id]
             # A document that kills its worker is to blame; of any other error, the worker is.
             if failed.was_killed:
-                self._keep([job], [Document(job.id, [], [], [Problem(job.id, job.id, failed.reason)]).to_json()])
+                reason = f"{failed.reason}. To try it again, delete {str(job.kept)!r}"
+                self._keep([job], [Document(job.id, [], [], [Problem(job.id, job.id, reason)]).to_json()])
         if self.failed:
             raise self._error()
 
-    def _read_batches(self, batches: list[list[Job]]) -> list[Job]:
+    def _read_batches(self, batches: list[list[Job]], alone: bool) -> list[Job]:
         """Read documents and keep them; return those of the batches that failed."""
         assert self.cluster is not None
         again = []
         arguments = [
             (batch[0].root, [job.found for job in batch], batch[0].reading, batch[0].limits) for batch in batches
         ]
-        with closing(self.cluster.run(read_batch, arguments)) as results:
+        with closing(self.cluster.run(read_batch, arguments, alone=alone)) as results:
             for k, result in results:
                 if isinstance(result, Failed):
                     again += batches[k]

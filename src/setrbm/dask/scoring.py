@@ -234,13 +234,15 @@ def _scored(job: Job) -> Receipt:
         _write(file, columns, job.output)
     receipt = Receipt(job.input, job.output, len(next(iter(columns.values()))), stamp)
     write_atomically(Path(job.receipt), json.dumps(asdict(receipt)).encode())
+    if not os.path.exists(job.output):
+        raise OSError("its output was deleted by another client; rerun to score it again")
     return receipt
 
 
 def _discard(job: Job) -> None:
-    """Delete an output that was made from another state of the input."""
-    if _receipt_of(job) is not None:
-        # Another client has made it meanwhile.
+    """Delete an output whose receipt says that it was made from another state of the input."""
+    # Without a receipt, another client may be about to write one.
+    if not os.path.exists(job.receipt) or _receipt_of(job) is not None:
         return
     for path in (job.receipt, job.output):
         with suppress(OSError):

@@ -73,20 +73,20 @@ class Job:
         page = [] if number is None else [f"page {number}"]
         return ", ".join([shown(file), *([name] if name else []), *page])
 
-    def report(self, reason: str, file: str, name: str = "") -> None:
+    def report(self, reason: str, file: str, name: str = "", is_temporary: bool = False) -> None:
         """Add what is wrong with a file or attachment."""
-        self._add((self.found.files.index(file), -1), self.where(file, name), reason)
+        self._add((self.found.files.index(file), -1), self.where(file, name), reason, is_temporary)
 
-    def report_page(self, reason: str, leaf: Leaf, number: int) -> None:
+    def report_page(self, reason: str, leaf: Leaf, number: int, is_temporary: bool = False) -> None:
         """Add what is wrong with a page."""
-        self._add(self._place(leaf, number), self.where(leaf.file, leaf.name, number), reason)
+        self._add(self._place(leaf, number), self.where(leaf.file, leaf.name, number), reason, is_temporary)
 
     def report_all(self, reason: str) -> None:
         """Add what is wrong with the document."""
         self._add((len(self.found.files),), self.found.id, reason)
 
-    def _add(self, place: tuple[int, ...], where: str, reason: str) -> None:
-        self.problems.append((place, Problem(self.found.id, where, reason)))
+    def _add(self, place: tuple[int, ...], where: str, reason: str, is_temporary: bool = False) -> None:
+        self.problems.append((place, Problem(self.found.id, where, reason, is_temporary)))
 
     def _place(self, leaf: Leaf, number: int) -> tuple[int, ...]:
         """Return what pages are sorted by."""
@@ -132,7 +132,7 @@ class Job:
     def _report_limits(self, limits: Limits) -> None:
         """Add what is not read because of the limits of words and time per document."""
         if self.cut is not None:
-            # Which of the later pages were tried depends on chance.
+            # Which later pages were tried depends on timing.
             self.problems = [one for one in self.problems if len(one[0]) < len(self.cut) or one[0] < self.cut]
             file, leaf, number = self.cut
             first = self.leaves[self.found.files[file]][leaf]

@@ -12,7 +12,7 @@ from setrbm.documents.limits import Limits
 from setrbm.documents.page_cache import PageCache
 from setrbm.documents.pages import Page
 from setrbm.documents.progress import Progress
-from setrbm.documents.replies import NONSENSE
+from setrbm.documents.replies import NONSENSE, is_temporary
 from setrbm.documents.workers import Task, Workers, in_pieces
 
 # Pages that a process reads before it asks for more.
@@ -102,7 +102,7 @@ class PageRequests:
             page = Page.from_json(answer["page"])
         except (KeyError, ValueError):
             for one in waiting:
-                one.job.report_page(answer.get("failed", NONSENSE), one.leaf, one.number)
+                one.job.report_page(answer.get("failed", NONSENSE), one.leaf, one.number, is_temporary(answer))
         else:
             self.cache.put(key, page.to_json())
             for one in waiting:
@@ -118,7 +118,7 @@ class PageRequests:
             one.job.n_missing -= 1
 
     def withdraw(self, job: Job) -> None:
-        """Take back the requests for pages of a document that are over a limit by now; other documents keep theirs."""
+        """Cancel the requests for pages of a document that are over a limit by now; other documents keep theirs."""
         if not job.is_stopped and job.cut is None:
             return
         for task in self.workers.withdraw(lambda one: _is_over(one.tag, job)):
@@ -133,7 +133,8 @@ class PageRequests:
         job.n_unread += len(own)
         if others:
             self._waiting[key] = others
-            self.workers.add(self._task(others[0].job, others[0].leaf, [others[0].number]))
+            first = next((one for one in others if not one.job.is_stopped), others[0])
+            self.workers.add(self._task(first.job, first.leaf, [first.number]))
 
     def _key(self, leaf: Leaf, number: int) -> str:
         return f"{leaf.digest}-{number}-{self.key}"

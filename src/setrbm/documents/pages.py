@@ -168,11 +168,14 @@ class Problem:
     where : str
         The file, the attachment and the page.
     reason : str
+    is_temporary : bool
+        Whether trying again may help: a file was not there, or a process died or took too long.
     """
 
     document: str
     where: str
     reason: str
+    is_temporary: bool = False
 
     def __str__(self) -> str:
         return f"{self.where}: {self.reason}"

@@ -27,6 +27,11 @@ def reply_of(line: bytes) -> dict[str, Any]:
     return answer
 
 
+def is_temporary(answer: dict[str, Any]) -> bool:
+    """Return whether a failure may pass: the process died, or the system refused the file."""
+    return "died" in answer or answer.get("temporary") is True
+
+
 def leaves_of(answer: dict[str, Any], file: str) -> list[Leaf]:
     """Return the leaves in an answer about a file that was opened; raise ValueError if they make no sense."""
     return [_leaf(one, file) for one in _list_of(answer, "leaves")]

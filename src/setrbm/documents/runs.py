@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from setrbm.documents.page_cache import PageCache
 from setrbm.documents.page_requests import PageRequests
 from setrbm.documents.pages import Document
 from setrbm.documents.progress import Progress
-from setrbm.documents.replies import leaves_of, parts_of, problems_of
+from setrbm.documents.replies import is_temporary, leaves_of, parts_of, problems_of
 from setrbm.documents.workers import Task, Workers
 
 
@@ -36,31 +37,30 @@ class Run:
     def documents(self, jobs: list[Job]) -> Iterator[Document]:
         """Read documents, a few ahead of the one that is yielded next."""
         self.progress.n_documents = len(jobs)
-        ahead = 4 * self.n_jobs
-        n_begun = n_done = 0
-        while n_done < len(jobs):
-            while n_begun < min(len(jobs), n_done + ahead):
-                self._begin(jobs[n_begun])
-                n_begun += 1
+        waiting, begun = deque(jobs), deque[Job]()
+        # Nothing must keep the pages of documents that were yielded.
+        jobs.clear()
+        while waiting or begun:
+            self._begin_some(waiting, begun)
             for task, place, answer in self.workers.answers():
                 self._take(task, place, answer)
-                while n_done < n_begun and jobs[n_done].is_done:
-                    yield self._finished(jobs, n_done)
-                    n_done += 1
-                while n_begun < min(len(jobs), n_done + ahead):
-                    self._begin(jobs[n_begun])
-                    n_begun += 1
-            while n_done < n_begun and jobs[n_done].is_done:
-                yield self._finished(jobs, n_done)
-                n_done += 1
+                yield from self._finished(begun)
+                self._begin_some(waiting, begun)
+            yield from self._finished(begun)
 
-    def _finished(self, jobs: list[Any], k: int) -> Document:
-        """Return a document, and forget its pages."""
-        document: Document = jobs[k].document(self.limits)
-        jobs[k] = None
-        self.progress.n_documents_done += 1
-        self._tell()
-        return document
+    def _begin_some(self, waiting: deque[Job], begun: deque[Job]) -> None:
+        """Begin documents until there are enough for all processes."""
+        while waiting and len(begun) < 4 * self.n_jobs:
+            begun.append(waiting.popleft())
+            self._begin(begun[-1])
+
+    def _finished(self, begun: deque[Job]) -> Iterator[Document]:
+        """Yield the documents that are done, up to the first that is not."""
+        while begun and begun[0].is_done:
+            document = begun.popleft().document(self.limits)
+            self.progress.n_documents_done += 1
+            self._tell()
+            yield document
 
     def _tell(self) -> None:
         if self.on_progress is not None:
@@ -106,7 +106,7 @@ class Run:
         except ValueError as error:
             leaves, problems, answer = [], [], {"failed": str(error)}
         if "failed" in answer:
-            job.report(answer["failed"], file, opening.name)
+            job.report(answer["failed"], file, opening.name, is_temporary(answer))
         for name, reason in problems:
             job.report(reason, file, name)
         job.leaves[file] = sorted([*job.leaves.get(file, []), *leaves], key=lambda leaf: leaf.part)
@@ -126,7 +126,7 @@ class Run:
             for part, name in parts:
                 self._open(Opening(job, file, part, name))
         else:
-            job.report(listing.reason, file, *(name for _, name in parts))
+            job.report(listing.reason, file, parts[0][1] if parts else "", is_temporary=True)
         self._count_opened(job)
 
     def _count_opened(self, job: Job) -> None:

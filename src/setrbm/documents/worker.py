@@ -59,7 +59,7 @@ def _tried(do: Callable[[], Answer]) -> Answer:
     except DocumentError as error:
         return {"failed": str(error)}
     except OSError as error:
-        return {"failed": f"the file cannot be read: {error.strerror or type(error).__name__}"}
+        return {"failed": f"the file cannot be read: {error.strerror or type(error).__name__}", "temporary": True}
     except Exception as error:
         if isinstance(error, cv2.error) and error.code == cv2.Error.StsNoMem:
             raise MemoryError from None

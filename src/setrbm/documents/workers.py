@@ -26,6 +26,8 @@ from setrbm.documents.replies import reply_of
 
 # How long a new process may take to import its libraries, in seconds.
 START = 120.0
+# How many processes in a row may fail to start.
+MOST_FALSE_STARTS = 3
 # The longest line of an answer that is taken, in bytes.
 LONGEST = 64_000_000
 # How much is read from a pipe at once.
@@ -67,7 +69,7 @@ class Task:
         return len(self.request.get("numbers", [0]))
 
     def rest(self, place: int, needs_new_process: bool = False, seconds: float = 0.0) -> Task:
-        """Return what remains of the task from a place on; the time was spent on it in vain."""
+        """Return what remains of the task from a place on; the time was spent on failed attempts."""
         if not place:
             return replace(self, needs_new_process=needs_new_process, seconds=seconds)
         request = self.request | {"numbers": self.request["numbers"][place:]}
@@ -103,6 +105,7 @@ class Workers:
         self._workers: list[_Worker] = []
         self._waiting: deque[Task] = deque()
         self._selector = selectors.DefaultSelector()
+        self._n_false_starts = 0
 
     def __enter__(self) -> Self:
         return self
@@ -210,7 +213,7 @@ class Workers:
         worker.began = time.monotonic()
         worker.deadline = worker.began + self._limits.seconds
         if not worker.is_ready:
-            worker.is_ready = True
+            worker.is_ready, self._n_false_starts = True, 0
             return
         if task is None:
             return
@@ -223,8 +226,8 @@ class Workers:
     def _charge(self, worker: _Worker) -> None:
         """Note how long the answer took; the time before a process is ready is not the file's."""
         if worker.task is not None and worker.is_ready:
-            in_vain = worker.task.seconds if worker.n_answered == 0 else 0.0
-            worker.task.seconds = in_vain + time.monotonic() - worker.began
+            failed = worker.task.seconds if worker.n_answered == 0 else 0.0
+            worker.task.seconds = failed + time.monotonic() - worker.began
 
     def _crashed(self, worker: _Worker) -> Answered:
         """Try a page again in a new process, if this one had read others; else it is to blame."""
@@ -244,13 +247,21 @@ class Workers:
         if task is None:
             return
         if not worker.is_ready:
+            # The file is not to blame: the system may have been short of memory.
+            self._count_false_start(reason)
+            self.add(task, first=True)
+            return
+        if place + 1 < task.n_answers:
+            self.add(task.rest(place + 1), first=True)
+        yield task, place, {"failed": reason, "died": True}
+
+    def _count_false_start(self, reason: str) -> None:
+        self._n_false_starts += 1
+        if self._n_false_starts == MOST_FALSE_STARTS:
             raise RuntimeError(
                 f"A process that reads documents could not be started: {reason}. Run it to see why: "
                 f"{sys.executable} -m setrbm.documents.worker"
             )
-        if place + 1 < task.n_answers:
-            self.add(task.rest(place + 1), first=True)
-        yield task, place, {"failed": reason, "died": True}
 
     def _how_it_ended(self, process: subprocess.Popen[bytes]) -> str:
         with suppress(subprocess.TimeoutExpired):

@@ -14,7 +14,7 @@ from setrbm._types import Array
 from setrbm.estimators.file_parts import describe_settings
 from setrbm.persistence import ModelFile, from_json, to_json
 from setrbm.selective.promise import Promise, is_shown
-from setrbm.selective.reject import HeldOut, RejectOption
+from setrbm.selective.reject import CHANGED, HeldOut, RejectOption
 
 # No more held-out sets than this: larger integers are not exact in floating point.
 LARGEST = 2**53
@@ -38,7 +38,7 @@ class Rejecting:
         """Return the contents of the file, without the classifier."""
         kept = estimator.promise_
         if estimator.sureness != estimator.sureness_ or estimator.per_class == isinstance(kept, Promise):
-            raise ValueError("sureness and per_class must be those of fit. Fit again after changing a setting.")
+            raise ValueError(CHANGED)
         promises = [kept] if isinstance(kept, Promise) else kept.values()
         stored = [[to_json(getattr(one, name)) for name in STORED] for one in promises]
         settings = describe_settings(estimator, but=("classifier",))
@@ -61,8 +61,8 @@ class Rejecting:
         if len(promises) != (expected := n_classes if estimator.per_class else 1):
             raise ValueError(f"The number of promises must be {expected}. Got {len(promises)}.")
         held_out = _restored_held_out(model.arrays, n_classes) if SCORES in model.arrays else None
-        if held_out is not None and not _agree(estimator._promises(held_out, n_classes), promises):
-            raise ValueError("The promises must follow from the held-out sets. They do not.")
+        if held_out is not None:
+            _check_counts(held_out, promises)
         estimator._keep(classifier, promises, held_out)
         return estimator
 
@@ -88,11 +88,17 @@ def _restored_held_out(arrays: dict[str, Array], n_classes: int) -> HeldOut:
     return HeldOut(scores, predicted, right.astype(bool))
 
 
-def _agree(made: Sequence[Promise], stored: Sequence[Promise]) -> bool:
-    """Return whether promises are the same."""
-    return all(
-        getattr(one, name) == getattr(other, name) for one, other in zip(made, stored, strict=True) for name in STORED
-    )
+def _check_counts(held_out: HeldOut, promises: Sequence[Promise]) -> None:
+    """Refuse promises whose counts are not those of the held-out sets above their thresholds."""
+    for code, one in enumerate(promises):
+        of_class = held_out.predicted == code if len(promises) > 1 else np.ones(len(held_out.scores), dtype=bool)
+        above = of_class & (held_out.scores > one.threshold)
+        counts = int(of_class.sum()), int(above.sum()), int(held_out.right[above].sum())
+        if counts != (one.n_held_out, one.n_accepted, one.n_right):
+            raise ValueError(
+                f"Of the held-out sets, {counts[1:]} must be accepted and right, as counted in the file: "
+                f"{(one.n_accepted, one.n_right)}."
+            )
 
 
 def _check_classifier(classifier: Any, sureness: str) -> None:

@@ -31,6 +31,8 @@ from setrbm.selective.checks import (
 from setrbm.selective.curves import Sureness, check_sureness, sureness
 from setrbm.selective.promise import Promise, check_fraction, fewest_sets, promise, share_left
 
+CHANGED = "sureness and per_class must be those of fit. Fit again after changing a setting."
+
 
 def _classifier_has(name: str) -> Any:
     def has(estimator: RejectOption) -> bool:
@@ -42,7 +44,7 @@ def _classifier_has(name: str) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """What a classifier said of the sets that it had not learned from.
+    """Predictions of a classifier for the held-out sets.
 
     Attributes
     ----------
@@ -145,7 +147,9 @@ class RejectOption(CanSave, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def with_precision(self, precision: float) -> Self:
         """Return a copy that promises another precision, from the same held-out sets; nothing is fitted again.
 
-        The promise holds for each precision that was chosen without looking at the sets to be classified.
+        Each promise holds with the stated confidence if its precision was chosen beforehand. One that is picked after
+        comparing several, by how many sets they leave to people, is less certain: to compare k, fit with a confidence
+        of ``1 - (1 - confidence) / k``.
 
         Parameters
         ----------
@@ -157,6 +161,9 @@ class RejectOption(CanSave, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "promise_")
         check_fraction("precision", precision)
+        self._check_settings()
+        if self.sureness != self.sureness_ or self.per_class == isinstance(self.promise_, Promise):
+            raise ValueError(CHANGED)
         if self.held_out_ is None:
             raise ValueError("The model must know its held-out sets. It was saved by an earlier version: fit it again.")
         other = copy.copy(self)
