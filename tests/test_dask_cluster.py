@@ -293,6 +293,12 @@ def test_a_scheduler_must_be_there(tmp_path):
         connect("tcp://127.0.0.1:1")
     with pytest.raises(FileNotFoundError, match="a scheduler file, or 'local'. There is no file"):
         connect(str(tmp_path / "none.json"))
+    for content in ("{}", "[1]", "nothing"):
+        (tmp_path / "other.json").write_text(content)
+        with pytest.raises(ValueError, match="is not what `dask scheduler --scheduler-file` writes"):
+            connect(str(tmp_path / "other.json"))
+    with pytest.raises(ValueError, match="tls://127.0.0.1:1 needs certificates: --tls-ca"):
+        connect("tls://127.0.0.1:1")
 
 
 def test_without_the_extra_the_message_says_what_to_install(monkeypatch):

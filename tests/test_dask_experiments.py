@@ -98,10 +98,10 @@ def test_a_fold_whose_worker_is_killed_is_run_again(two, tmp_path):
         return Mean(dies_once=str(died), random_state=seed)
 
     def make_slow(seed, quick, engine, n_jobs):
-        return Mean(seconds=0.1, random_state=seed)
+        return Mean(seconds=0.4, random_state=seed)
 
     plan = plan_of(System("Mean", make), System("Slow", make_slow))
-    with settings(allowed_failures=1000), cluster_of(2) as client, killing(client, 0.8) as killed:
+    with settings(allowed_failures=1000), cluster_of(2) as client, killing(client, 1.5) as killed:
         found = run_plan(plan, tmp_path / "table.csv", client=client)
     assert died.exists()
     assert killed

@@ -201,12 +201,12 @@ def check_kills(work, tmp_path, n_files, seconds, at_least):
 
 
 def test_nothing_is_lost_or_doubled_when_workers_are_killed(work, tmp_path):
-    check_kills(work, tmp_path, 300, 0.5, at_least=3)
+    check_kills(work, tmp_path, 500, 1.5, at_least=2)
 
 
 @pytest.mark.long
 def test_nothing_is_lost_or_doubled_in_many_kills(work, tmp_path):
-    check_kills(work, tmp_path, 4000, 0.4, at_least=40)
+    check_kills(work, tmp_path, 6000, 1.5, at_least=20)
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,44 @@ def test_explain_draws_the_page_that_decided_with_its_words_marked(work):
     assert any(blue < 100 < red for _, (red, _, blue) in colors), "no word is marked"
 
 
+def test_what_cannot_work_is_refused_before_reading(work, tmp_path):
+    """Reading may take hours."""
+    few = run("documents", "fit", work / "train", "-o", tmp_path / "a", "--precision", 0.95, *FAST)
+    assert few.exit_code == 2
+    assert "A precision of 0.95 takes at least 200 documents, three tenths of them held out. Got 120." in few.stderr
+    truth = rows(work / "test" / "manifest.csv")
+    lines = [f"{row['document']},lottery" for row in truth]
+    (tmp_path / "m.csv").write_text("\n".join(["document,label", *lines]))
+    arguments = ("evaluate", work / "out" / "model.safetensors", work / "test", "--manifest", tmp_path / "m.csv")
+    unknown = run("documents", *arguments, "-o", tmp_path / "b", *FAST)
+    assert unknown.exit_code == 2
+    assert "Got documents of class 'lottery'." in unknown.stderr
+    assert not list(tmp_path.glob("*/pages.sqlite"))
+
+
+def test_names_of_senders_are_no_formulas(work, tmp_path):
+    mail = tmp_path / "mail"
+    mail.mkdir()
+    shutil.copy(work / "test" / "piece-00003.pdf", mail / "=cmd|calc.pdf")
+    (mail / "manifest.csv").write_text("sent by somebody")
+    done = run("documents", "classify", work / "out" / "model.safetensors", mail, "-o", tmp_path / "out", *FAST)
+    assert done.exit_code == 0, done.stderr
+    # A file with the name of a manifest is a document too, if nothing was generated there.
+    assert [row["document"] for row in rows(tmp_path / "out" / "answers.csv")] == ["'=cmd|calc.pdf", "manifest.csv"]
+    told = json.loads((tmp_path / "out" / "answers.json").read_text())
+    assert told[0]["document"] == "=cmd|calc.pdf"
+
+
+def test_mail_without_a_known_word_is_left_to_a_person(work, tmp_path):
+    mail = tmp_path / "mail"
+    mail.mkdir()
+    (mail / "hello.eml").write_text("From: a@b.c\nSubject: xyzzy\n\nplugh frotz\n")
+    arguments = ("classify", work / "out" / "model.safetensors", mail, "-o", tmp_path / "out", "--precision", 0.1)
+    assert run("documents", *arguments, *FAST).exit_code == 0
+    (row,) = rows(tmp_path / "out" / "for-a-person.csv")
+    assert row["why_a_person"] == "no word on it is known to the model"
+
+
 def test_evaluate_scores_and_draws_curves(work):
     done = run("documents", "evaluate", work / "out" / "model.safetensors", work / "test", "-o", work / "scores", *FAST)
     assert done.exit_code == 0, done.stderr
@@ -220,7 +258,7 @@ def test_nothing_is_written_outside_of_the_output_folder(work, tmp_path, monkeyp
     ("arguments", "message"),
     [
         (("fit", "{}/missing"), "must be a folder of documents. There is none."),
-        (("fit", "{}/empty"), "There must be documents to learn from."),
+        (("fit", "{}/empty"), "There must be documents with classes."),
         (("classify", "{}/missing.safetensors", "{}/test"), "missing.safetensors"),
         (
             ("explain", "{}/out/model.safetensors", "{}/test", "-d", "other.pdf"),

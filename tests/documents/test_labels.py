@@ -71,7 +71,7 @@ def test_documents_without_a_class_are_refused(tmp_path):
 
 
 def test_an_empty_folder_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="There must be documents to learn from"):
+    with pytest.raises(ValueError, match="There must be documents with classes"):
         labels_of(tmp_path)
 
 

@@ -45,7 +45,7 @@ class ClusterOptions:
             "--wait",
             metavar="SECONDS",
             min=0.0,
-            help="How long to wait while the cluster has no workers.",
+            help="How long to wait for the scheduler (60 at most), and while the cluster has no workers.",
             rich_help_panel=PANEL,
             show_default="300",
         ),
@@ -78,10 +78,11 @@ class ClusterOptions:
                 raise Refused("--wait, --tls-ca, --tls-cert and --tls-key are for --cluster. Name the cluster too.")
             yield None
             return
-        from setrbm.dask.cluster import PATIENCE, Cluster, connected
+        from setrbm.dask.cluster import CONNECT, PATIENCE, Cluster, connected
 
-        with connected(self.cluster, self._security()) as client:
-            yield Cluster(client, PATIENCE if self.wait is None else self.wait)
+        wait = PATIENCE if self.wait is None else self.wait
+        with connected(self.cluster, self._security(), min(CONNECT, wait)) as client:
+            yield Cluster(client, wait)
 
     @property
     def _tls(self) -> dict[str, str]:
@@ -131,9 +132,12 @@ def data_files(data: Path) -> list[Path]:
         raise Refused(f"DATA must be a file or a folder of files. There is none named {str(data)!r}.")
     if not data.is_dir():
         return [data]
-    found = sorted(path for path in data.iterdir() if not path.name.startswith(".") and is_input(path))
+    files = sorted(path for path in data.iterdir() if path.is_file() and not path.name.startswith("."))
+    found = [path for path in files if is_input(path)]
     if not found:
         raise Refused(f"The folder {str(data)!r} must hold data files: CSV, Parquet, svmlight, .npz or .jsonl.")
+    if len(found) < len(files):
+        typer.echo(f"Ignored {count(len(files) - len(found), 'other file')} in {data}.", err=True)
     return found
 
 

@@ -7,7 +7,7 @@ import io
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +16,7 @@ import typer
 
 from setrbm.cli._cluster import ClusterOptions
 from setrbm.cli._errors import Refused
-from setrbm.cli._output import check_output_folder, count, plain
+from setrbm.cli._output import check_output_folder, plain
 from setrbm.cli._progress import Bar
 
 if TYPE_CHECKING:
@@ -175,13 +175,17 @@ class Reader:
             watch = ReadingWatch(bar)
             yield from iter_documents(self.folder, **wanted, cache=cache, n_jobs=options.jobs, on_progress=watch)
 
-    def labeled(self, manifest: Path | None) -> Labeled:
-        """Read the documents of a folder that have classes, and report what could not be read."""
+    def labeled(self, manifest: Path | None, check_classes: Callable[[Sequence[str]], None]) -> Labeled:
+        """Read the documents of a folder that have classes, and report what could not be read.
+
+        ``check_classes`` gets the class of each document before any is read, which may take hours.
+        """
         from setrbm.documents import Documents
         from setrbm.documents.labels import labels_of
 
         self.check()
         labels = labels_of(self.folder, manifest)
+        check_classes([*labels.classes.values()])
         documents = Documents([*self.documents(list(labels.classes), labels.by_folder)])
         warn_of_problems([*documents.problems, *labels.problems], self.output)
         readable = documents.readable
@@ -232,18 +236,24 @@ def warn_of_problems(problems: Sequence[Problem], output: Path) -> None:
     rows = [(problem.document, problem.where, problem.reason) for problem in problems]
     write_csv(output / "problems.csv", ("document", "where", "reason"), rows)
     if problems:
-        typer.echo(f"Not read: {count(len(problems), 'file or page')}. See {output / 'problems.csv'}.", err=True)
+        what = "file or page" if len(problems) == 1 else "files or pages"
+        typer.echo(f"Not read: {len(problems):,} {what}. See {output / 'problems.csv'}.", err=True)
 
 
 def write_csv(path: Path, heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Write rows as CSV, whole or not at all."""
+    """Write rows as CSV, whole or not at all. Senders choose the names of files: none becomes a formula."""
     from setrbm._files import write_atomically
 
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(heads)
-    writer.writerows(rows)
+    writer.writerows([[_harmless(cell) for cell in row] for row in rows])
     write_atomically(path, text.getvalue().encode("utf-8", errors="surrogateescape"), overwrite=True)
+
+
+def _harmless(cell: Any) -> Any:
+    """Return a text that a spreadsheet would take for a formula with an apostrophe before it."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@")) else cell
 
 
 def write_json(path: Path, document: Any) -> None:

@@ -36,6 +36,15 @@ def plain(value: Any) -> Any:
     return value if isinstance(value, str | int | bool | None) else str(value)
 
 
+def fits(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> bool:
+    """Return whether a table is as narrow as the terminal, with words and numbers whole."""
+    from rich.console import Console
+
+    columns = zip(headings, *([str(cell) for cell in row] for row in rows), strict=True)
+    width = sum(max(len(word) for cell in column for word in cell.split() or [""]) + 2 for column in columns)
+    return width <= Console().width
+
+
 def show_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]], strong: int | None = None) -> None:
     """Print a table to stdout; numbers are right-aligned, and one row may be bold."""
     from rich.box import SIMPLE_HEAD

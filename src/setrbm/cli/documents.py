@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -97,15 +99,15 @@ def fit(
 
     The documents are in one folder per class, or listed in a manifest. Three tenths of them are held out: on these the
     threshold is set, so that with 95 % confidence the wanted part of the accepted answers is right. The other documents
-    are left to a person.
+    are left to a person. A precision of 0.95 takes at least 200 documents, of 0.9 at least 100, and more if the model
+    errs.
     """
     from setrbm.documents.answers import document_classifier
     from setrbm.estimators import save
 
-    known = Reader(folder, output, options, cluster, quiet).labeled(manifest)
+    known = Reader(folder, output, options, cluster, quiet).labeled(manifest, partial(_check_enough, precision))
+    _check_enough(precision, known.classes)
     classes = sorted(set(known.classes))
-    if len(classes) < 2:
-        raise Refused(f"There must be readable documents of at least two classes. Got {count(len(classes), 'class')}.")
     begin = time.perf_counter()
     model = document_classifier(precision or None, n_jobs=options.jobs, random_state=seed)
     save(model.fit(known.documents, known.classes), output / MODEL)
@@ -119,10 +121,33 @@ def fit(
         return
     learned = f"{count(len(classes), 'class')} from {count(len(known.documents), 'document')}"
     typer.echo(f"Learned {learned}: {output / MODEL}.")
-    if precision:
-        typer.echo(f"To be right in {percent(precision)} of its answers, it leaves about {percent(left)} to a person.")
-    else:
+    if not precision:
         typer.echo("It accepts every answer.")
+    elif left == 1.0:
+        typer.echo(
+            f"It will leave every document to a person: no threshold makes {percent(precision)} of its answers right. "
+            "Use a lower --precision, or more documents."
+        )
+    else:
+        typer.echo(f"To be right in {percent(precision)} of its answers, it leaves about {percent(left)} to a person.")
+
+
+def _check_enough(precision: float, classes: Sequence[str]) -> None:
+    """Refuse documents that are too few to learn from, or to show the precision."""
+    from setrbm.selective import RejectOption
+    from setrbm.selective.promise import fewest_sets
+
+    if len(set(classes)) < 2:
+        raise Refused(f"There must be documents of at least two classes. Got {count(len(set(classes)), 'class')}.")
+    if not precision:
+        return
+    usual = RejectOption(None)
+    needed = math.ceil((fewest_sets(precision, usual.confidence) + 1) / usual.held_out)
+    if len(classes) < needed:
+        raise Refused(
+            f"A precision of {precision:g} takes at least {needed:,} documents, three tenths of them held out. Got "
+            f"{len(classes):,}. Use a lower --precision, or more documents; --precision 0 accepts every answer."
+        )
 
 
 @with_options("cluster", ClusterOptions)
@@ -138,7 +163,8 @@ def classify(
         typer.Option(
             "--precision",
             metavar="P",
-            help="Precision that accepted answers must have, if not that of the model.",
+            help="Precision that accepted answers must have, between 0 and 1, if not that of the model. It holds if it "
+            "was chosen before looking at the answers.",
             show_default=False,
         ),
     ] = None,
@@ -214,7 +240,10 @@ def _show_answers(answers: list[Answer], output: Path) -> None:
     by_class: dict[Any, int] = {}
     for one in accepted:
         by_class[one.label] = by_class.get(one.label, 0) + 1
-    show_table("", ("class", "documents"), sorted(by_class.items(), key=lambda pair: -pair[1]))
+    if not answers:
+        typer.echo("There are no documents in the folder.", err=True)
+    if accepted:
+        show_table("", ("class", "documents"), sorted(by_class.items(), key=lambda pair: -pair[1]))
     left = [one for one in answers if not one.is_accepted]
     typer.echo(f"For a person: {len(left):,} of {count(len(answers), 'document')}.")
     for one in left[:MOST_LISTED]:
@@ -288,7 +317,8 @@ def evaluate(
     from setrbm.evaluation.scores import all_scores
 
     fitted = _load(model)
-    known = Reader(folder, output, options, cluster, quiet).labeled(manifest)
+    check = partial(_check_known, fitted.classes_.tolist())
+    known = Reader(folder, output, options, cluster, quiet).labeled(manifest, check)
     found = _predictions(fitted, known)
     scores = {"model": str(model), "folder": str(folder), "not_read": known.n_lost, **all_scores(found)}
     write_json(output / "scores.json", scores)
@@ -302,6 +332,11 @@ def evaluate(
     typer.echo(f"Scores: {output / 'scores.json'}." + (f" Curves: {picture}." if picture else ""))
 
 
+def _check_known(known: Sequence[str], classes: Sequence[str]) -> None:
+    if unknown := sorted(set(classes) - set(known)):
+        raise Refused(f"The model knows the classes {', '.join(known)}. Got documents of class {unknown[0]!r}.")
+
+
 def _predictions(fitted: Any, known: Labeled) -> Predictions:
     """Return the predictions for documents; accepted are those that classify accepts."""
     import numpy as np
@@ -310,8 +345,6 @@ def _predictions(fitted: Any, known: Labeled) -> Predictions:
     from setrbm.evaluation.scores import Predictions
 
     codes = {label: k for k, label in enumerate(fitted.classes_.tolist())}
-    if unknown := sorted({label for label in known.classes if label not in codes}):
-        raise Refused(f"The model knows the classes {', '.join(codes)}. Got documents of class {unknown[0]!r}.")
     truth = np.array([codes[label] for label in known.classes])
     accepted = np.array([one.is_accepted for one in answers_of(fitted, known.documents)])
     return Predictions(fitted.classes_, truth, fitted.predict_log_proba(known.documents), [], accepted)
@@ -332,6 +365,9 @@ def _draw_curves(fitted: Any, known: Labeled, output: Path) -> Path | None:
         figure = new_figure(3.6)
         displays = (PrecisionCoverageDisplay, SelectivePrecisionRecallDisplay)
         for display, axes in zip(displays, figure.subplots(1, 2), strict=True):
-            display.from_estimator(fitted, known.documents, known.classes, ax=axes)
+            display.from_estimator(fitted, known.documents, known.classes, name="documents", ax=axes)
+            if hasattr(fitted, "precision"):
+                axes.axhline(fitted.precision, color="0.5", linewidth=0.8, linestyle="--", label="wanted precision")
+                axes.legend()
         save(figure, path)
     return path

@@ -37,7 +37,7 @@ from setrbm.cli._options import (
     SeedOption,
     with_options,
 )
-from setrbm.cli._output import count, percent, show_json, show_table
+from setrbm.cli._output import count, fits, percent, show_json, show_table
 
 if TYPE_CHECKING:
     from setrbm.evaluation.scores import Predictions
@@ -194,9 +194,10 @@ def _show_classes(document: dict[str, Any]) -> None:
         for c in document["classes"]
     ]
     show_table("", ("class", "sets", "precision", "recall", "F1"), rows)
-    if len(document["classes"]) > MOST_CLASSES_SHOWN:
-        typer.echo(f"The confusion matrix of {len(document['classes'])} classes is too wide to show; --json has it.")
-        return
     labels = [str(c["label"]) for c in document["classes"]]
-    matrix = zip(labels, document["confusion"], strict=True)
-    show_table("", ("is \\ predicted", *labels), [(name, *row) for name, row in matrix])
+    headings = ("is \\ predicted", *labels)
+    matrix = [(name, *row) for name, row in zip(labels, document["confusion"], strict=True)]
+    if len(labels) > MOST_CLASSES_SHOWN or not fits(headings, matrix):
+        typer.echo(f"The confusion matrix of {len(labels)} classes is too wide to show; --json has it.")
+        return
+    show_table("", headings, matrix)

@@ -8,6 +8,8 @@ a worker with another one. Functions and arguments travel as bytes, which a work
 from __future__ import annotations
 
 import hashlib
+import json
+import logging
 import pickle
 import time
 import uuid
@@ -105,7 +107,7 @@ def client_or_default(client: Any = None) -> Any:
     except ValueError:
         raise ValueError(
             "There must be a client of a Dask cluster. Got none. On one machine: from dask.distributed import Client; "
-            "client = Client(threads_per_worker=1)."
+            "client = Client(threads_per_worker=1); in a script, below if __name__ == '__main__':."
         ) from None
 
 
@@ -123,24 +125,38 @@ def connected(cluster: str, security: Any = None, patience: float = CONNECT) -> 
         How long to wait for the scheduler, in seconds.
     """
     check_installed()
+    import dask
     from distributed import Client, LocalCluster
 
     if cluster == "local":
-        with LocalCluster(threads_per_worker=1, dashboard_address="127.0.0.1:0") as local, Client(local) as client:
+        # Dask warns of workers that it ends itself.
+        quiet = {"dashboard_address": "127.0.0.1:0", "silence_logs": logging.ERROR}
+        with LocalCluster(threads_per_worker=1, **quiet) as local, Client(local) as client:
             yield client
         return
-    where = {"address": cluster} if "://" in cluster else {"scheduler_file": cluster}
-    if "scheduler_file" in where and not Path(cluster).is_file():
-        raise FileNotFoundError(
-            f"The cluster must be an address such as tcp://host:8786, a scheduler file, or 'local'. There is no file "
-            f"{cluster!r}."
+    address = cluster if "://" in cluster else _address_in(cluster)
+    if address.startswith("tls://") and security is None and not dask.config.get("distributed.comm.tls.ca-file", None):
+        raise ValueError(
+            f"{address} needs certificates: --tls-ca, --tls-cert and --tls-key on the command line, security=... in "
+            "Python, or Dask's own settings. Got none."
         )
     try:
-        client = Client(**where, security=security, timeout=patience, set_as_default=False)
+        client = Client(address, security=security, timeout=patience, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise ConnectionError(f"There must be a Dask scheduler at {cluster!r}. Cannot connect: {error}") from None
     with client:
         yield client
+
+
+def _address_in(file: str) -> str:
+    """Return the address of a scheduler in the file that it wrote."""
+    needed = "The cluster must be an address such as tcp://host:8786, a scheduler file, or 'local'."
+    try:
+        return str(json.loads(Path(file).read_bytes())["address"])
+    except OSError:
+        raise FileNotFoundError(f"{needed} There is no file {file!r}.") from None
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(f"{needed} {file!r} is not what `dask scheduler --scheduler-file` writes.") from None
 
 
 def security(tls_ca_file: str, tls_client_cert: str, tls_client_key: str) -> Any:

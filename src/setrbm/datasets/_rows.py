@@ -82,7 +82,8 @@ def existing(path: Path) -> Path:
     """Return the path, or raise an error if it is not a file."""
     if path.is_dir():
         raise IsADirectoryError(
-            f"The data must be a file. Got the folder {str(path)!r}. Give the path of a file in it."
+            f"The data must be a file. Got the folder {str(path)!r}. Give the path of a file in it, or score all of "
+            "them with --cluster local."
         )
     if not path.exists():
         raise FileNotFoundError(f"The data must be a file that exists. There is no file {str(path)!r}.")

@@ -11,11 +11,12 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 
 from setrbm._text import listed
-from setrbm.documents.features import BLOCKS, NUMBERS, DocumentFeatures
+from setrbm._types import Mask
+from setrbm.documents.features import BLOCKS, NUMBERS, DocumentFeatures, texts_of
 from setrbm.documents.page_text import tokens_of
 from setrbm.documents.pages import Document, Page
 from setrbm.estimators import ClassSetRBMCV
-from setrbm.estimators.pipelines import explain
+from setrbm.estimators.pipelines import explain, first_step, without_known_words
 from setrbm.explain import Explanation
 from setrbm.selective import RejectOption
 
@@ -130,22 +131,32 @@ def _told(model: Any, documents: list[Document]) -> list[Answer]:
     p = model.predict_proba(documents)
     best = p.argmax(axis=1)
     accepted = model.accepts(documents) if hasattr(model, "accepts") else np.ones(len(documents), dtype=bool)
-    explanation = explain(model, documents)
+    explanation, is_known = explain(model, documents), _has_known_words(model, documents)
     found = []
     for k, (document, part) in enumerate(zip(documents, explanation, strict=True)):
         page, words = reason_of(document, part)
-        why = _why_a_person(document, bool(accepted[k]))
+        why = _why_a_person(document, bool(accepted[k]), bool(is_known[k]))
         label = model.classes_[best[k]].item() if hasattr(model.classes_[best[k]], "item") else model.classes_[best[k]]
         probability = float(p[k, best[k]])
         found.append(Answer(document.id, label, probability, why, page + 1, document.places[page].name, words))
     return found
 
 
-def _why_a_person(document: Document, accepted: bool) -> str:
+def _has_known_words(model: Any, documents: list[Document]) -> Mask:
+    """Return which documents have a word of the vocabulary; all, if the model has none."""
+    words = getattr(first_step(model), "words_", None)
+    if words is None:
+        return np.ones(len(documents), dtype=bool)
+    return ~without_known_words(words, texts_of(documents))
+
+
+def _why_a_person(document: Document, accepted: bool, has_known_words: bool) -> str:
     if document.problems:
         return f"not all of it could be read: {listed(map(str, document.problems), most=2)}"
     if not any(page.words for page in document.pages):
         return "no word could be read"
+    if not has_known_words:
+        return "no word on it is known to the model"
     return "" if accepted else "the model is not sure enough"
 
 

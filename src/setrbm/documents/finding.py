@@ -29,10 +29,10 @@ class Found:
 def find_documents(folder: Path, by_class: bool = False) -> tuple[list[Found], list[Problem]]:
     """Return the documents of a folder, and what is not one.
 
-    Every file is a document. A folder below it with nothing but pictures (JPEG, PNG, TIFF), by their names, is one
-    document whose pages are the pictures in the order of their names. Other folders are searched. Hidden files are
-    ignored. Symbolic links are followed to files inside the folder only. Ids are paths below the folder, with
-    characters that cannot be shown as ``shown`` writes them.
+    Every file is a document, but for what ``generate_mail`` writes beside them. A folder below it with nothing but
+    pictures (JPEG, PNG, TIFF), by their names, is one document whose pages are the pictures in the order of their
+    names. Other folders are searched. Hidden files are ignored. Symbolic links are followed to files inside the folder
+    only. Ids are paths below the folder, with characters that cannot be shown as ``shown`` writes them.
 
     Parameters
     ----------
@@ -95,9 +95,10 @@ def _search(root: Path, below: str, by_class: bool, documents: list[Found], prob
         problems.append(Problem(where, where, f"the folder cannot be read: {error.strerror}"))
         return []
     names, folders = [], []
+    is_generated = not below and (root / BESIDE[0]).is_file()
     for entry in entries:
         name = f"{below}/{entry.name}" if below else entry.name
-        if entry.name.startswith(".") or (not below and entry.name in BESIDE):
+        if entry.name.startswith(".") or (is_generated and entry.name in BESIDE):
             continue
         if (reason := _refused(root, entry)) is not None:
             problems.append(Problem(shown(name), shown(name), reason))

@@ -62,7 +62,7 @@ def labels_of(folder: Path, manifest: Path | None = None) -> Labels:
             f"{count(len(loose), 'document')} directly in {str(folder)!r}: {listed(map(repr, loose), most=3)}."
         )
     if not ids:
-        raise ValueError(f"There must be documents to learn from. {str(folder)!r} has none.")
+        raise ValueError(f"There must be documents with classes. {str(folder)!r} has none.")
     return Labels({name: name.split("/", 1)[0] for name in ids}, True, problems)
 
 
@@ -76,7 +76,7 @@ def read_manifest(path: Path) -> dict[str, str]:
     for number, document, label in _rows(path):
         if not document or not label:
             raise ValueError(
-                f"Every line of a manifest must have a document and a label. Line {number} of {str(path)!r} has not."
+                f"Every line of a manifest must have a document and a label. Line {number} of {str(path)!r} lacks one."
             )
         if document in found:
             raise ValueError(f"Every document must be listed once. {document!r} is listed twice in {str(path)!r}.")

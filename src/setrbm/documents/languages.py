@@ -29,7 +29,8 @@ def language_folder(language: str, folder: str | None = None) -> str:
     known = sorted({path.name.removesuffix(SUFFIX) for place in places for path in Path(place).glob(f"*{SUFFIX}")})
     raise ValueError(
         f"There must be data for the language {language!r}. Found {', '.join(known) or 'none'}. Give the folder with "
-        f"{language}{SUFFIX} as language_folder, or install it: apt-get install tesseract-ocr-{language}."
+        f"{language}{SUFFIX} as language_folder (--language-folder), or install it: apt-get install "
+        f"tesseract-ocr-{language}."
     )
 
 

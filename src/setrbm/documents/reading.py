@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from setrbm._text import count
+from setrbm._text import count, nearest
 from setrbm.documents.finding import Found, find_documents, order
 from setrbm.documents.jobs import Job
 from setrbm.documents.limits import Limits
@@ -80,8 +80,10 @@ def wanted_documents(folder: Path, only: Sequence[str] | None, by_class: bool) -
         return [by_id[name] for name in sorted(by_id, key=order)]
     unknown = [name for name in only if name not in by_id]
     if unknown:
+        close = nearest(unknown[0], list(by_id))
+        hint = f" The nearest is {close[0]!r}." if close else ""
         raise FileNotFoundError(
-            f"Every document must exist. Got {count(len(unknown), 'unknown document')}, the first {unknown[0]!r}."
+            f"Every document must exist. Got {count(len(unknown), 'unknown document')}, the first {unknown[0]!r}.{hint}"
         )
     return [by_id[name] for name in dict.fromkeys(only)]
 
