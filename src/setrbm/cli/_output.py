@@ -36,31 +36,55 @@ def plain(value: Any) -> Any:
     return value if isinstance(value, str | int | bool | None) else str(value)
 
 
+# Wider than any table, in characters.
+WIDEST = 10_000
+
+
 def fits(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> bool:
     """Return whether a table is as narrow as the terminal, with words and numbers whole."""
-    from rich.console import Console
-
-    columns = zip(headings, *([str(cell) for cell in row] for row in rows), strict=True)
-    width = sum(max(len(word) for cell in column for word in cell.split() or [""]) + 2 for column in columns)
-    return width <= Console().width
+    return bool(_width(_table(headings, rows, is_narrow=True)) <= _console().width)
 
 
 def show_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]], strong: int | None = None) -> None:
     """Print a table to stdout; numbers are right-aligned, and one row may be bold."""
-    from rich.box import SIMPLE_HEAD
+    rows = list(rows)
+    is_narrow = _width(_table(headings, rows)) > _console().width and fits(headings, rows)
+    table = _table(headings, rows, strong, is_narrow)
+    table.title = title or None
+    _console().print(table)
+
+
+def _width(table: Any) -> int:
+    """Return the width of a table in characters, however wide the terminal is."""
+    console = _console()
+    return int(console.measure(table, options=console.options.update_width(WIDEST)).maximum)
+
+
+def _console() -> Any:
     from rich.console import Console
+
+    return Console(markup=False, highlight=False, emoji=False)
+
+
+def _table(
+    headings: Sequence[str], rows: Iterable[Sequence[Any]], strong: int | None = None, is_narrow: bool = False
+) -> Any:
+    """Return a table; a narrow one has columns as wide as their longest words."""
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     cells = [[str(cell) for cell in row] for row in rows]
-    table = Table(box=SIMPLE_HEAD, title=title or None, title_justify="left", title_style="bold", pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
     for i, heading in enumerate(headings):
-        numeric = bool(cells) and all(_looks_numeric(row[i]) for row in cells)
+        column = [row[i] for row in cells]
+        numeric = bool(cells) and all(map(_looks_numeric, column))
+        longest = max((len(word) for cell in (heading, *column) for word in cell.split()), default=1)
         # Words are kept whole if the terminal is too narrow.
-        longest = max((len(word) for row in cells for word in row[i].split()), default=0)
-        table.add_column(heading, justify="right" if numeric else "left", overflow="fold", min_width=min(longest, 24))
+        widths: dict[str, Any] = {"width": longest} if is_narrow else {"min_width": min(longest, 24)}
+        table.add_column(heading, justify="right" if numeric else "left", overflow="fold", **widths)
     for i, row in enumerate(cells):
         table.add_row(*row, style="bold" if i == strong else None)
-    Console(markup=False, highlight=False, emoji=False).print(table)
+    return table
 
 
 def _looks_numeric(cell: str) -> bool:
