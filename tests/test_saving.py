@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -283,6 +285,18 @@ def test_a_promise_that_no_longer_fits_the_settings_is_not_saved(tmp_path):
     with pytest.raises(ValueError, match="accepted sets must show a precision of 0.999 .* Fit again after changing"):
         save(model, tmp_path / "m")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_promise_that_is_not_that_of_the_held_out_sets_is_refused(tmp_path):
+    bags, y = some_sets(n_sets=60)
+    frozen = FrozenEstimator(SetSVC(probability=True, random_state=0).fit(*some_sets(1)))
+    model = RejectOption(frozen, **MODEST).fit(bags, y)
+    model.promise_ = dataclasses.replace(model.promise_, threshold=model.promise_.threshold + 0.05)
+    with pytest.raises(ValueError, match="must be accepted and right, as counted in the file"):
+        save(model, tmp_path / "m")
+    # Files of earlier versions know no held-out sets.
+    model.held_out_ = None
+    assert saved_and_loaded(model, tmp_path).held_out_ is None
 
 
 def test_another_classifier_within_a_reject_option_is_refused_by_name(tmp_path):

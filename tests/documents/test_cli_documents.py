@@ -265,7 +265,7 @@ def test_nothing_is_written_outside_of_the_output_folder(work, tmp_path, monkeyp
             "unknown document, the first 'other.pdf'",
         ),
         (("generate", "{}/mail", "--formats", "docx"), "formats must be among"),
-        (("fit", "{}/test", "--language", "xyz"), "There must be data for the language 'xyz'"),
+        (("fit", "{}/train", "--precision", "0", "--language", "xyz"), "There must be data for the language 'xyz'"),
     ],
 )
 def test_wrong_use_is_explained(work, tmp_path, arguments, message):

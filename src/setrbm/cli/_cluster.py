@@ -78,7 +78,8 @@ class ClusterOptions:
                 raise Refused("--wait, --tls-ca, --tls-cert and --tls-key are for --cluster. Name the cluster too.")
             yield None
             return
-        from setrbm.dask.cluster import CONNECT, PATIENCE, Cluster, connected
+        from setrbm.dask.cluster import PATIENCE, Cluster
+        from setrbm.dask.connecting import CONNECT, connected
 
         wait = PATIENCE if self.wait is None else self.wait
         with connected(self.cluster, self._security(), min(CONNECT, wait)) as client:
@@ -97,7 +98,7 @@ class ClusterOptions:
             raise Refused("TLS needs all of --tls-ca, --tls-cert and --tls-key.")
         if missing := [path for path in self._tls.values() if not Path(path).is_file()]:
             raise Refused(f"--tls-ca, --tls-cert and --tls-key must name files. There is no file {missing[0]!r}.")
-        from setrbm.dask.cluster import security
+        from setrbm.dask.connecting import security
 
         return security(**self._tls)
 

@@ -111,25 +111,28 @@ def fit(
     begin = time.perf_counter()
     model = document_classifier(precision or None, n_jobs=options.jobs, random_state=seed)
     save(model.fit(known.documents, known.classes), output / MODEL)
-    left = getattr(model, "share_left_", (0.0,))[0]
-    if json:
-        show_json({
-            "model": str(output / MODEL), "documents": len(known.documents), "pages": known.documents.n_pages,
-            "classes": classes, "precision": precision, "share_left_to_people": left,
-            "seconds": round(time.perf_counter() - begin, 1),
-        })  # fmt: skip
-        return
-    learned = f"{count(len(classes), 'class')} from {count(len(known.documents), 'document')}"
-    typer.echo(f"Learned {learned}: {output / MODEL}.")
-    if not precision:
+    said = {
+        "model": str(output / MODEL), "documents": len(known.documents), "pages": known.documents.n_pages,
+        "classes": classes, "precision": precision,
+        "share_left_to_people": getattr(model, "share_left_", (0.0,))[0],
+        "seconds": round(time.perf_counter() - begin, 1),
+    }  # fmt: skip
+    (show_json if json else _show_learned)(said)
+
+
+def _show_learned(said: dict[str, Any]) -> None:
+    learned = f"{count(len(said['classes']), 'class')} from {count(said['documents'], 'document')}"
+    typer.echo(f"Learned {learned}: {said['model']}.")
+    wanted, left = percent(said["precision"]), said["share_left_to_people"]
+    if not said["precision"]:
         typer.echo("It accepts every answer.")
     elif left == 1.0:
         typer.echo(
-            f"It will leave every document to a person: no threshold makes {percent(precision)} of its answers right. "
-            "Use a lower --precision, or more documents."
+            f"It will leave every document to a person: no threshold makes {wanted} of its answers right. Use a lower "
+            "--precision, or more documents."
         )
     else:
-        typer.echo(f"To be right in {percent(precision)} of its answers, it leaves about {percent(left)} to a person.")
+        typer.echo(f"To be right in {wanted} of its answers, it leaves about {percent(left)} to a person.")
 
 
 def _check_enough(precision: float, classes: Sequence[str]) -> None:

@@ -102,28 +102,28 @@ def evaluate(
     of each class; and the confusion matrix. Of a model with a reject option also the share of the sets that are
     accepted, and their accuracy.
     """
-    from setrbm.evaluation.scores import all_scores
-
     refuse_swapped(model, data, "evaluate {data} --model {model}")
     source = Source.of(data, bag, label, ignore, pages)
-    failures: list[str] = []
     if model is not None:
         _refuse_training_options(ctx)
-        found = _score(model, source)
-    else:
-        cluster.refuse_with(jobs=jobs, engine=engine if engine is Engine.GPU else None)
-        bags, y, estimator = to_train(
-            source, objective, scale, class_weight, constraint=constraint, pooling=pooling, hidden=hidden,
-            rates=learning_rate, epochs=epochs, calibrate=calibrate, seed=seed, jobs=jobs, engine=engine,
-        )  # fmt: skip
-        with cluster.connect() as on:
-            found, failures = cross_validate(estimator, bags, y, folds, repeats, seed, "Cross-validating", quiet, on)
+        _show(data, model, _score(model, source), [], json)
+        return
+    cluster.refuse_with(jobs=jobs, engine=engine if engine is Engine.GPU else None)
+    bags, y, estimator = to_train(
+        source, objective, scale, class_weight, constraint=constraint, pooling=pooling, hidden=hidden,
+        rates=learning_rate, epochs=epochs, calibrate=calibrate, seed=seed, jobs=jobs, engine=engine,
+    )  # fmt: skip
+    with cluster.connect() as on:
+        found = cross_validate(estimator, bags, y, folds, repeats, seed, "Cross-validating", quiet, on)
+    _show(data, None, *found, json)
+
+
+def _show(data: Path, model: Path | None, found: Predictions, failures: list[str], json: bool) -> None:
+    """Show scores, and the folds that failed, if any; these are an error."""
+    from setrbm.evaluation.scores import all_scores
+
     document = {"data": str(data), "model": None if model is None else str(model), **all_scores(found)}
     (show_json if json else show_scores)(document | ({"failed": failures} if failures else {}))
-    _exit_if_failed(failures)
-
-
-def _exit_if_failed(failures: list[str]) -> None:
     for failure in failures:
         typer.echo(f"Failed: {failure}", err=True)
     if failures:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from setrbm.dask.cluster import Cluster as Cluster
     from setrbm.dask.cluster import ClusterError as ClusterError
     from setrbm.dask.cluster import VersionError as VersionError
-    from setrbm.dask.cluster import connected as connected
+    from setrbm.dask.connecting import connected as connected
     from setrbm.dask.experiments import run_plan as run_plan
     from setrbm.dask.reading import iter_documents as iter_documents
     from setrbm.dask.reading import read_documents as read_documents
@@ -36,7 +36,7 @@ __getattr__, __dir__ = lazy_names(
         "Receipt": "scoring",
         "Scoring": "scoring",
         "VersionError": "cluster",
-        "connected": "cluster",
+        "connected": "connecting",
         "iter_documents": "reading",
         "read_documents": "reading",
         "run_plan": "experiments",

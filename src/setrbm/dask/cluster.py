@@ -8,8 +8,6 @@ a worker with another one. Functions and arguments travel as bytes, which a work
 from __future__ import annotations
 
 import hashlib
-import json
-import logging
 import pickle
 import time
 import uuid
@@ -17,7 +15,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import CancelledError
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
@@ -32,9 +30,8 @@ INSTALL = "Working on a cluster needs the extra 'dask': pip install 'setrbm[dask
 # How often to look for results, how often to count workers, how long the scheduler may take to answer, and how long a
 # result may be on its way, in seconds.
 TICK, LOOK, ANSWER, GATHER = 0.01, 1.0, 10.0, 60.0
-# How long to wait for a scheduler, and how long a cluster may be without workers, in seconds. Batch systems take
-# minutes to start some.
-CONNECT, PATIENCE = 60.0, 300.0
+# How long a cluster may be without workers, in seconds. Batch systems take minutes to start some.
+PATIENCE = 300.0
 # How long without workers until a warning says so, in seconds.
 SILENCE = 20.0
 # How often the result of a task may be lost on its way.
@@ -109,65 +106,6 @@ def client_or_default(client: Any = None) -> Any:
             "There must be a client of a Dask cluster. Got none. On one machine: from dask.distributed import Client; "
             "client = Client(threads_per_worker=1); in a script, below if __name__ == '__main__':."
         ) from None
-
-
-@contextmanager
-def connected(cluster: str, security: Any = None, patience: float = CONNECT) -> Generator[Any, None, None]:
-    """Provide a client of a cluster.
-
-    Parameters
-    ----------
-    cluster : str
-        The address of its scheduler (``tcp://host:8786`` or ``tls://...``), a scheduler file, or "local" for one worker
-        process per core on this machine, which ends with the block.
-    security : distributed.Security, optional
-    patience : float
-        How long to wait for the scheduler, in seconds.
-    """
-    check_installed()
-    import dask
-    from distributed import Client, LocalCluster
-
-    if cluster == "local":
-        # Dask warns of workers that it ends itself.
-        quiet = {"dashboard_address": "127.0.0.1:0", "silence_logs": logging.ERROR}
-        with LocalCluster(threads_per_worker=1, **quiet) as local, Client(local) as client:
-            yield client
-        return
-    address = cluster if "://" in cluster else _address_in(cluster)
-    if address.startswith("tls://") and security is None and not dask.config.get("distributed.comm.tls.ca-file", None):
-        raise ValueError(
-            f"{address} needs certificates: --tls-ca, --tls-cert and --tls-key on the command line, security=... in "
-            "Python, or Dask's own settings. Got none."
-        )
-    try:
-        client = Client(address, security=security, timeout=patience, set_as_default=False)
-    except (OSError, ValueError, TypeError) as error:
-        raise ConnectionError(f"There must be a Dask scheduler at {cluster!r}. Cannot connect: {error}") from None
-    with client:
-        yield client
-
-
-def _address_in(file: str) -> str:
-    """Return the address of a scheduler in the file that it wrote."""
-    needed = "The cluster must be an address such as tcp://host:8786, a scheduler file, or 'local'."
-    try:
-        return str(json.loads(Path(file).read_bytes())["address"])
-    except OSError:
-        raise FileNotFoundError(f"{needed} There is no file {file!r}.") from None
-    except (ValueError, KeyError, TypeError):
-        raise ValueError(f"{needed} {file!r} is not what `dask scheduler --scheduler-file` writes.") from None
-
-
-def security(tls_ca_file: str, tls_client_cert: str, tls_client_key: str) -> Any:
-    """Return what a client needs to speak to a scheduler by TLS."""
-    check_installed()
-    from distributed import Security
-
-    return Security(
-        require_encryption=True, tls_ca_file=tls_ca_file, tls_client_cert=tls_client_cert,
-        tls_client_key=tls_client_key,
-    )  # fmt: skip
 
 
 class Cluster:
