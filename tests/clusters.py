@@ -12,8 +12,25 @@ import dask
 import pytest
 from distributed import Client, LocalCluster
 
+from setrbm import ClassSetRBM, save
+from setrbm.datasets import load_musk1, write_csv
+
 # Each cluster takes memory and cores: one after the other. Workers that are killed on purpose say so in warnings.
 marks = [pytest.mark.xdist_group("dask"), pytest.mark.filterwarnings("ignore")]
+
+
+# Files to score.
+N_FILES = 6
+
+
+def make_work(folder):
+    """A model, files to score, and labeled data."""
+    bags, y = load_musk1()
+    save(ClassSetRBM(max_epochs=3, random_state=0).fit(bags, y), folder / "model.safetensors")
+    for k in range(N_FILES):
+        write_csv(folder / f"part-{k}.csv", bags[15 * k : 15 * k + 15])
+    write_csv(folder / "data.csv", bags, y)
+    return folder
 
 
 @contextmanager

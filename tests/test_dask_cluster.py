@@ -24,12 +24,6 @@ from setrbm.dask.cluster import AGAIN, FORGOTTEN, Failed, fingerprint
 pytestmark = marks
 
 
-@pytest.fixture(scope="module")
-def two():
-    with cluster_of(2) as client:
-        yield client
-
-
 def test_every_job_comes_back_with_its_position(two):
     found = dict(Cluster(two).run(doubled, [(k,) for k in range(50)]))
     assert found == {k: 2 * k for k in range(50)}

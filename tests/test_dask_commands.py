@@ -3,34 +3,15 @@
 import pytest
 
 from clusters import cluster_of, marks
-from setrbm import ClassSetRBM, save
 from setrbm.dask.cluster import Failed, VersionError
 from setrbm.dask.scoring import RECEIPTS
 from setrbm.datasets import load_musk1, write_csv
 from setrbm.documents.generate import generate_mail
 from setrbm.evaluation import results
 from test_cli import run as command
-from test_dask_scoring import N_FILES, inputs_of, many_files, model_of
+from test_dask_scoring import inputs_of, many_files, model_of
 
 pytestmark = marks
-
-
-@pytest.fixture(scope="module")
-def two():
-    with cluster_of(2) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def work(tmp_path_factory):
-    """A model, files to score, and labeled data."""
-    folder = tmp_path_factory.mktemp("work")
-    bags, y = load_musk1()
-    save(ClassSetRBM(max_epochs=3, random_state=0).fit(bags, y), folder / "model.safetensors")
-    for k in range(N_FILES):
-        write_csv(folder / f"part-{k}.csv", bags[15 * k : 15 * k + 15])
-    write_csv(folder / "data.csv", bags, y)
-    return folder
 
 
 @pytest.fixture(scope="module")

@@ -25,12 +25,6 @@ from setrbm.evaluation.trials import Trial
 pytestmark = marks
 
 
-@pytest.fixture(scope="module")
-def two():
-    with cluster_of(2) as client:
-        yield client
-
-
 def load_plan_data(name):
     rng = np.random.default_rng(len(name))
     sizes = rng.integers(1, 4, 40)

@@ -24,12 +24,6 @@ TEXT = Reading(ocr="never")
 
 
 @pytest.fixture(scope="module")
-def two():
-    with cluster_of(2) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
 def mail(tmp_path_factory):
     """Mail with text layers, a damaged file among it."""
     folder = tmp_path_factory.mktemp("mail")

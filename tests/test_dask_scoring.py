@@ -16,34 +16,16 @@ from distributed import Client
 from sklearn.pipeline import make_pipeline
 
 import setrbm
-from clusters import cluster_of, dying_workers, killing, marks, settings, wait_until
+from clusters import N_FILES, cluster_of, dying_workers, killing, marks, settings, wait_until
 from setrbm import Bags, ClassSetRBM, ClassSetRBMCV, save
 from setrbm.dask import Scoring, score_files, scoring
 from setrbm.dask.scoring import RECEIPTS, Job, score_file
-from setrbm.datasets import load_musk1, make_mail_like, read_bags, write_csv, write_parquet
+from setrbm.datasets import load_musk1, make_mail_like, read_bags, write_parquet
 from setrbm.datasets.predicted import as_csv, predicted
 from setrbm.estimators import PageWords
 from setrbm.shards import write_shard
 
 pytestmark = marks
-N_FILES = 6
-
-
-@pytest.fixture(scope="module")
-def two():
-    with cluster_of(2) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def work(tmp_path_factory):
-    """A model, and files to score."""
-    folder = tmp_path_factory.mktemp("work")
-    bags, y = load_musk1()
-    save(ClassSetRBM(max_epochs=3, random_state=0).fit(bags, y), folder / "model.safetensors")
-    for k in range(N_FILES):
-        write_csv(folder / f"part-{k}.csv", bags[15 * k : 15 * k + 15])
-    return folder
 
 
 def model_of(work):
