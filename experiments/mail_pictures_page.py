@@ -88,7 +88,7 @@ KINDS: dict[str, Callable[[str], bool]] = {
 # What decides, with what is told of it; a piece without evidence can only be guessed.
 GROUPS: dict[str, Which] = {
     "printed evidence": lambda row: row["kind"] != "0" and row["handwritten"] == "False",
-    "of these, two pages needed": lambda row: row["kind"] == "2" and row["handwritten"] == "False",
+    "two pages needed": lambda row: row["kind"] == "2" and row["handwritten"] == "False",
     "handwritten evidence": lambda row: row["kind"] != "0" and row["handwritten"] == "True",
     "all mail": lambda row: True,
 }
@@ -112,7 +112,8 @@ def accuracies(rows: Sequence[Row]) -> list[str]:
     for system in SYSTEMS:
         own = [row for row in rows if row["system"] == system]
         shares = [share([int(row["right"]) for row in own if is_in(row)]) for is_in in GROUPS.values()]
-        lines.append([escape_markdown(system), *shares])
+        # The interval below the share, so that the table is narrow enough for a page.
+        lines.append([escape_markdown(system), *(one.replace(" [", "<br>[") for one in shares)])
     sizes = [sum(is_in(row) for row in rows if row["system"] == OURS) for is_in in GROUPS.values()]
     return markdown_table([f"{name} ({n})" for name, n in zip(GROUPS, sizes, strict=True)], lines)
 
@@ -181,7 +182,7 @@ def text_of(rows: Sequence[Row], words: Sequence[Row], errors: Sequence[Row]) ->
     printed = [row for row in rows if row["system"] == OURS and GROUPS["printed evidence"](row)]
     # One or two pages are planted; where there are no others, any page is right.
     many = [row for row in printed if int(row["pages"]) > int(row["kind"])]
-    two_pages = GROUPS["of these, two pages needed"]
+    two_pages = GROUPS["two pages needed"]
     return PROSE.format(
         ours=OURS,
         n_seeds=len({row["seed"] for row in rows}),
