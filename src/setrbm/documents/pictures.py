@@ -23,7 +23,7 @@ from setrbm.documents.workers import Task, Workers, n_processes
 
 # Pictures to look at need fewer dots per inch than OCR.
 DPI = 110.0
-# Small pictures are enlarged: those of 50 inches to so many dots, whatever the limit of pixels is.
+# Small pictures are enlarged, whatever the limit of pixels is: those of 50 inches to 5,500 pixels per side.
 ENLARGED = 31_000_000
 MARK, EDGE = (255, 214, 0), (200, 120, 0)
 LONGEST_NAME = 60
