@@ -13,6 +13,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from setrbm import ClassSetRBM, save
+from setrbm.dask.connecting import PATIENT
 from setrbm.datasets import load_musk1, write_csv
 
 # Each cluster takes memory and cores: one after the other. Workers that are killed on purpose say so in warnings.
@@ -37,7 +38,11 @@ def make_work(folder):
 def cluster_of(n, **settings):
     """A cluster of n workers with one thread each, without a dashboard."""
     given = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "silence_logs": 60} | settings
-    with LocalCluster(n_workers=n, **given) as local, Client(local, set_as_default=False) as client:
+    with (
+        dask.config.set(PATIENT),
+        LocalCluster(n_workers=n, **given) as local,
+        Client(local, set_as_default=False) as client,
+    ):
         yield client
 
 

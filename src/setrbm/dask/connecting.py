@@ -13,6 +13,9 @@ from setrbm.dask.cluster import check_installed
 
 # How long to wait for a scheduler, in seconds.
 CONNECT = 60.0
+# A LocalCluster gives up a worker for good that is missing 15 seconds after it died, even if it was started again and has
+# died once more since.
+PATIENT = {"distributed.deploy.lost-worker-timeout": "1 day"}
 
 
 @contextmanager
@@ -35,7 +38,11 @@ def connected(cluster: str, security: Any = None, patience: float = CONNECT) -> 
     if cluster == "local":
         # Dask warns of workers that it ends itself.
         quiet = {"dashboard_address": "127.0.0.1:0", "silence_logs": logging.ERROR}
-        with LocalCluster(threads_per_worker=1, **quiet) as local, Client(local) as client:
+        with (
+            dask.config.set(PATIENT),
+            LocalCluster(threads_per_worker=1, **quiet) as local,
+            Client(local) as client,
+        ):
             yield client
         return
     address = cluster if "://" in cluster else _address_in(cluster)
