@@ -13,8 +13,8 @@ from setrbm.dask.cluster import check_installed
 
 # How long to wait for a scheduler, in seconds.
 CONNECT = 60.0
-# A LocalCluster gives up a worker for good that is missing 15 seconds after it died, even if it was started again and has
-# died once more since.
+# A LocalCluster gives up a worker for good that is missing 15 seconds after it died, even if it was started again
+# meanwhile and has died once more.
 PATIENT = {"distributed.deploy.lost-worker-timeout": "1 day"}
 
 
