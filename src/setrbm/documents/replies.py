@@ -9,7 +9,7 @@ from typing import Any
 from setrbm.documents.jobs import Leaf
 
 NONSENSE = "reading it crashed: its answer makes no sense"
-# The longest name and reason that are shown; the most pages, or parts, that a file can say it has.
+# Upper bounds: characters of a name and of a reason, and pages or parts of a file.
 LONGEST_NAME, LONGEST_REASON, MOST = 2_000, 400, 2**31
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
