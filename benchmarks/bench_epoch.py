@@ -2,7 +2,7 @@
 
 One set per step, compared with the forward product alone, which no epoch can avoid: scipy's CSR matrix of all vectors
 times a dense (n_features, n_hidden) matrix, on one thread. The epoch is that of the public ``fit`` with its default
-rates, on one thread and on all, as the difference of two fits.
+rates, as the difference of two fits. One model trains on one thread.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from _harness import (
     wall,
     way_apart,
 )
-from _machine import cores
 
 from setrbm import Bags, ClassSetRBM
 
@@ -42,16 +41,16 @@ VARIANTS = {
 CHECKED_SETS, TOLERANCE = 30, 1e-3
 
 
-def model(variant: str, max_epochs: int, threads: int = 1, **settings: object) -> ClassSetRBM:
+def model(variant: str, max_epochs: int, **settings: object) -> ClassSetRBM:
     constraint, pooling, _ = VARIANTS[variant]
     return ClassSetRBM(
-        N_HIDDEN, constraint=constraint, pooling=pooling, max_epochs=max_epochs, early_stopping=False, n_jobs=threads,
+        N_HIDDEN, constraint=constraint, pooling=pooling, max_epochs=max_epochs, early_stopping=False, n_jobs=1,
         random_state=0, **settings,
     )  # fmt: skip
 
 
-def epoch_of(variant: str, threads: int, bags: Bags, y: np.ndarray, epochs: tuple[int, int]) -> Contender:
-    return lambda: epoch_seconds(lambda n: model(variant, n, threads).fit(bags, y), *epochs)
+def epoch_of(variant: str, bags: Bags, y: np.ndarray, epochs: tuple[int, int]) -> Contender:
+    return lambda: epoch_seconds(lambda n: model(variant, n).fit(bags, y), *epochs)
 
 
 def check(variant: str, bags: Bags, y: np.ndarray) -> None:
@@ -72,19 +71,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     for variant in VARIANTS:
         check(variant, bags, y)
     W = np.random.default_rng(0).standard_normal((bags.shape[1], N_HIDDEN), dtype=np.float32)
-    contenders = {("forward product", 1): lambda: wall(lambda: bags.X @ W, PRODUCTS)}
-    all_threads = sorted({1, cores()})
-    for variant in VARIANTS:
-        for threads in all_threads:
-            contenders[variant, threads] = epoch_of(variant, threads, bags, y, epochs)
+    contenders = {"forward product": lambda: wall(lambda: bags.X @ W, PRODUCTS)}
+    contenders |= {variant: epoch_of(variant, bags, y, epochs) for variant in VARIANTS}
     seconds = interleave(contenders, bench.rounds)
-    floor = seconds["forward product", 1]
-    for threads in all_threads:
-        for variant, (_, _, bar) in VARIANTS.items():
-            ratio = seconds[variant, threads] / floor
-            bench.add(f"{variant} epoch ÷ forward product", ratio, bar=bar, threads=threads, sizes=sizes)
-    for (name, threads), values in seconds.items():
-        bench.add(f"{name}, one pass", values, SECONDS, threads=threads, sizes=sizes)
+    for variant, (_, _, bar) in VARIANTS.items():
+        bench.add(
+            f"{variant} epoch ÷ forward product", seconds[variant] / seconds["forward product"], bar=bar, sizes=sizes
+        )
+    for name, values in seconds.items():
+        bench.add(f"{name}, one pass", values, SECONDS, sizes=sizes)
     bench.finish()
 
 

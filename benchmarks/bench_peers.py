@@ -3,8 +3,8 @@
 The same model: PyTorch on the CPU (XOR*, sparse sets), with autograd and with a gradient written by hand, and
 learnergy's discriminative RBM (ClassRBM, single dense vectors). Both must arrive at our parameters before anything is
 timed. Other models, for a sense of scale: scikit-learn's SGDClassifier and MLPClassifier on the sum of each set, and
-torchmil's gated attention network on dense sets (Musk1). XOR* uses all cores, PyTorch the number of threads that is
-fastest for it, the others one core.
+torchmil's gated attention network on dense sets (Musk1). PyTorch uses the number of threads that is fastest for it, all
+others one core.
 """
 
 # Longer than the other files: its contenders share the data, the checks and the run that compares them.
@@ -62,11 +62,11 @@ except ImportError:
     torch = None
 
 
-def ours(batch_size: int, max_epochs: int, threads: int = 1) -> ClassSetRBM:
+def ours(batch_size: int, max_epochs: int) -> ClassSetRBM:
     """XOR* without weight decay, which torch's sparse optimizer does not have."""
     return ClassSetRBM(
         N_HIDDEN, learning_rate=RATE, weight_decay=0.0, batch_size=batch_size, max_epochs=max_epochs, scale=None,
-        early_stopping=False, n_jobs=threads, random_state=0,
+        early_stopping=False, n_jobs=1, random_state=0,
     )  # fmt: skip
 
 
@@ -142,8 +142,8 @@ def add_torch(bench: Benchmark, bags: Bags, y: np.ndarray) -> None:
     n_sets, threads = {}, {}
     for size in (1, BATCH):
         name = f"setrbm XOR*, {sets_per_step(size)}"
-        contenders[name] = lambda s=size: epoch_seconds(lambda n: ours(s, n, cores()).fit(bags, y), *epochs)
-        n_sets[name], threads[name] = len(bags), cores()
+        contenders[name] = lambda s=size: epoch_seconds(lambda n: ours(s, n).fit(bags, y), *epochs)
+        n_sets[name], threads[name] = len(bags), 1
     peers = summed_contenders(bags[:few], y[:few])
     if torch is not None:
         check_torch(bags, y)
@@ -172,7 +172,7 @@ def add_ratios(bench: Benchmark, speed: dict[str, Seconds], shape: str) -> None:
         (many, HAND_WRITTEN, BATCH, ""),
     ):
         theirs = f"PyTorch {name}, {sets_per_step(size)}"
-        bench.add(f"{mine} ÷ {theirs}", speed[mine] / speed[theirs], bar=bar, threads=cores(), sizes=shape)
+        bench.add(f"{mine} ÷ {theirs}", speed[mine] / speed[theirs], bar=bar, sizes=shape)
 
 
 # --- scikit-learn, linear model and network on the sum of each set ---

@@ -123,8 +123,9 @@ def takeaways(results: dict[str, list[Row]]) -> list[str]:
 def about_torch(rows: RowsByName) -> str:
     ours, alike = rows["setrbm XOR*, 1 set per step"], rows["PyTorch autograd, 1 set per step"]
     batches = rows["PyTorch autograd, 64 sets per step"]
+    cores = "core" if ours.threads == 1 else "cores"
     return (
-        f"On {ours.threads} CPU cores setrbm trains on {ours.value:,.0f} sparse sets per second; the same model in "
+        f"On {ours.threads} CPU {cores} setrbm trains on {ours.value:,.0f} sparse sets per second; the same model in "
         f"PyTorch with autograd trains on {alike.value:,.0f}, or {batches.value:,.0f} in mini-batches of 64."
     )
 

@@ -7,15 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from joblib import cpu_count
 from scipy import sparse
 
 import setrbm
 from brute import CONSTRAINTS, POOLINGS, random_params
-from setrbm import Bags, draws
+from setrbm import Bags, ClassSetRBM, ClassSetRBMCV, draws
 from setrbm.engines import get_engine
-from setrbm.engines.cpu import compiling, memory, random_numbers, scalar_math, teams
-from setrbm.engines.cpu.session import MIN_WORK_PER_THREAD
+from setrbm.engines.cpu import compiling, random_numbers, scalar_math
 from setrbm.engines.protocol import LabeledSets, Model, Spec
 
 N_SETS, N_FEATURES, N_HIDDEN, N_CLASSES = 12, 7, 5, 3
@@ -44,6 +42,20 @@ def make_models(seed):
         Model(random_params(rng, N_FEATURES, N_HIDDEN, N_CLASSES, 0.5), 5, 0.1, 0.05, 0.01),
         Model(random_params(rng, N_FEATURES, N_HIDDEN, N_CLASSES, 0.5), 6, 0.02, 0.01, 0.0),
     ]
+
+
+@pytest.fixture
+def thread_pools(monkeypatch):
+    """The sizes of the pools of threads that the CPU engine makes."""
+    sizes = []
+
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, n):
+            sizes.append(n)
+            super().__init__(n)
+
+    monkeypatch.setattr("setrbm.engines.cpu.session.ThreadPoolExecutor", Pool)
+    return sizes
 
 
 def train(engine, spec, models, sets, n_epochs=5, n_jobs=1):
@@ -363,14 +375,15 @@ def test_predictions_do_not_depend_on_the_order_of_sets_and_vectors(engine, cons
 
 
 @pytest.mark.parametrize("is_sparse", [False, True])
-def test_predictions_are_bit_identical_for_any_number_of_threads(is_sparse):
+def test_predictions_are_bit_identical_for_any_number_of_threads(is_sparse, monkeypatch, thread_pools):
     rng = np.random.default_rng(0)
+    # Little work, but on several threads.
+    monkeypatch.setattr("setrbm.engines.cpu.session.MIN_WORK_PER_THREAD", 1_000_000)
     n_sets, params = 400, random_params(rng, 60, 120, N_CLASSES, 0.3)
     X = rng.random((3 * n_sets, 60)) * (rng.random((3 * n_sets, 60)) < 0.5)
     bags = Bags(sparse.csr_array(X) if is_sparse else X, np.arange(n_sets + 1) * 3)
-    # Enough work for several threads.
-    assert bags.X.size * 120 > 4 * MIN_WORK_PER_THREAD or is_sparse
     one, three = (get_engine("cpu").forward(params, bags, Spec("or", "soft"), n_jobs) for n_jobs in (1, 3))
+    assert thread_pools == [3]
     for a, b in zip(one, three, strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -412,57 +425,26 @@ def test_models_of_different_shapes_are_refused(engine):
         get_engine(engine).begin(Spec(), models, 1)
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, {"pooling": "soft"}, {"constraint": "or", "pooling": "soft", "batch_size": 7}]
-)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("is_sparse", [False, True])
-def test_a_single_model_is_bit_identical_for_any_number_of_threads(is_sparse, dtype, settings):
-    rng = np.random.default_rng(0)
-    n_sets, n_hidden = 120, 140
-    X = (rng.random((4 * n_sets, 90)) * (rng.random((4 * n_sets, 90)) < 0.5)).astype(dtype)
-    bags = Bags(sparse.csr_array(X) if is_sparse else X, np.arange(n_sets + 1) * 4)
-    sets = LabeledSets(bags, rng.integers(0, N_CLASSES, n_sets), rng.random(n_sets) + 0.5)
-    # Weight decay is strong enough for the scale of W to be folded in.
-    model = Model(random_params(rng, 90, n_hidden, N_CLASSES, 0.3), 5, 0.5, 0.0, 0.2)
-    engine, spec = get_engine("cpu"), Spec(dtype=dtype, **settings)
-    results = []
-    for n_jobs in (1, 2, 3):
-        session, placed = engine.begin(spec, [model], n_jobs), [engine.place(sets, spec)]
-        assert session._n_threads(placed[0], np.arange(n_sets)) == min(n_jobs, cpu_count())
-        losses = [session.run(placed, [draws.order(5, epoch, np.arange(n_sets))], epoch) for epoch in range(3)]
-        results.append([*losses, *session.params(remembered=False)[0].arrays()])
-    for other in results[1:]:
-        for one, several in zip(results[0], other, strict=True):
-            np.testing.assert_array_equal(one, several)
+@pytest.mark.parametrize("settings", [{}, {"early_stopping": False, "batch_size": 16}, {"objective": "hybrid"}])
+def test_one_model_trains_on_one_thread(thread_pools, settings):
+    sets = make_sets(0)
+    for n_jobs in (None, 4):
+        ClassSetRBM(5, max_epochs=2, engine="cpu", n_jobs=n_jobs, **settings).fit(sets.bags, sets.y)
+    assert thread_pools == []
 
 
-def test_a_failed_thread_releases_its_team():
-    weights = memory.kernel_weights(random_params(np.random.default_rng(0), 3, 130, 2), "float64")
-    team = teams.new_team(weights, 130, 3)
-    assert [(int(member.low), int(member.high)) for member in team] == [(0, 64), (64, 128), (128, 136)]
-
-    def work(me):
-        if me == 1:
-            raise MemoryError("no room")
-        teams.wait_for_team(team[me], 1)
-
-    with ThreadPoolExecutor(2) as threads, pytest.raises(MemoryError, match="no room"):
-        teams.run_team(threads, work, team)
+def test_the_single_refit_of_a_choice_trains_on_one_thread(thread_pools):
+    sets = make_sets(0)
+    settings = {"max_epochs": 2, "n_fits": 1, "calibrate": False, "pooling": "hard", "engine": "cpu"}
+    ClassSetRBMCV(5, learning_rate=(0.1, 0.01), n_jobs=2, **settings).fit(sets.bags, sets.y)
+    # One pool for the candidates, none for the refit.
+    assert thread_pools == [2]
 
 
-def test_a_thread_that_cannot_be_started_releases_its_team():
-    weights = memory.kernel_weights(random_params(np.random.default_rng(0), 3, 130, 2), "float64")
-    team = teams.new_team(weights, 130, 3)
-
-    class OneThread(ThreadPoolExecutor):
-        def submit(self, *args):
-            if self._threads:
-                raise RuntimeError("can't start new thread")
-            return super().submit(*args)
-
-    with OneThread(2) as threads, pytest.raises(RuntimeError, match="can't start"):
-        teams.run_team(threads, lambda me: teams.wait_for_team(team[me], 1), team)
+def test_a_small_prediction_starts_no_threads(thread_pools):
+    params = random_params(np.random.default_rng(0), N_FEATURES, N_HIDDEN, N_CLASSES)
+    get_engine("cpu").forward(params, make_sets(0).bags, Spec(), n_jobs=4)
+    assert thread_pools == []
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)

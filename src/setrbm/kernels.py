@@ -27,10 +27,10 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-from joblib import cpu_count
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
+from setrbm._threads import as_threads
 from setrbm._types import Array, Floats, Integers
 from setrbm.bags import Bags, rows_of
 
@@ -74,7 +74,7 @@ def set_kernel(
     memory_mib : float
         Memory limit, not counting the inputs. A kernel that needs more is refused before it is computed.
     n_jobs : int, optional
-        Number of threads; by default all cores.
+        Number of threads; by default all cores, but one inside a parallel worker.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def set_kernel(
         raise ValueError(f"A and B must have the same features. Got {A.shape[1]} and {B.shape[1]}.")
     reference = A if B is None else B
     gamma, threshold = resolve(reference, kernel, gamma, threshold)
-    n_jobs = min(_threads(n_jobs), check_memory(A, reference, kernel, memory_mib))
+    n_jobs = min(as_threads(n_jobs), check_memory(A, reference, kernel, memory_mib))
     right = prepare(reference, kernel, gamma, threshold, n_jobs=n_jobs)
     left = right if B is None else prepare(A, kernel, gamma, threshold, right.center, n_jobs)
     return between(left, right, kernel, memory_mib, n_jobs)
@@ -222,7 +222,7 @@ def vector_weights(bags: Bags, threshold: float | None = None, n_jobs: int | Non
     threshold : float, optional
         The distance below which vectors are neighbors; by default the mean distance within each set.
     n_jobs : int, optional
-        Number of threads; by default all cores.
+        Number of threads; by default all cores, but one inside a parallel worker.
     """
     weights = np.ones(bags.n_vectors)
 
@@ -231,12 +231,8 @@ def vector_weights(bags: Bags, threshold: float | None = None, n_jobs: int | Non
         raw = 1.0 / _count_neighbors(bags.X[start:stop], threshold)
         weights[start:stop] = raw / raw.sum()
 
-    _run_parallel(weigh, np.flatnonzero(bags.sizes > 1), _threads(n_jobs))
+    _run_parallel(weigh, np.flatnonzero(bags.sizes > 1), as_threads(n_jobs))
     return weights
-
-
-def _threads(n_jobs: int | None) -> int:
-    return int(cpu_count()) if n_jobs is None or n_jobs < 0 else n_jobs
 
 
 @cache
@@ -281,7 +277,7 @@ def _count_neighbors(X: Any, threshold: float | None) -> Floats:
 
 def between(left: Side, right: Side, kernel: SetKernel, memory_mib: float, n_jobs: int | None) -> Floats:
     """Return the kernel between the sets of two sides; a symmetric matrix if both are the same object."""
-    n_threads = min(_threads(n_jobs), check_memory(left, right, kernel, memory_mib))
+    n_threads = min(as_threads(n_jobs), check_memory(left, right, kernel, memory_mib))
     K = np.zeros((left.n_sets, right.n_sets))
     reduce = _mean_best_matches if kernel == "max" else _weighted_sums
     symmetric = left is right

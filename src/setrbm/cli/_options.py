@@ -212,7 +212,7 @@ JobsOption = Annotated[
         metavar="N",
         callback=_not_zero,
         show_default="all cores",
-        help="Number of threads.",
+        help="Number of threads: for candidates and ensembles, and for predictions.",
         rich_help_panel=TRAINING,
     ),
 ]

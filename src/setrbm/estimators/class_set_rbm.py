@@ -73,7 +73,8 @@ class ClassSetRBM(Trainable, BaseSetRBM):
     class_weight : dict, "balanced" or None
     engine : {"auto", "cpu", "gpu", "reference"}
     n_jobs : int or None
-        Threads. None means all cores, and one inside a parallel worker. The result does not depend on it.
+        Threads of prediction; a single model trains on one. None means all cores, and one inside a parallel worker. The
+        result does not depend on it.
     warm_start : bool
         Whether ``fit`` continues from the fitted parameters.
     random_state : int, RandomState or None
@@ -185,7 +186,9 @@ cd_steps : as for ClassSetRBM, or a list of values to choose from
         same learning rates suit them. ``init_scale`` and ``weight_decay`` refer to these inputs; the fitted model is
         converted back to values in [0, 1]. With mixed pooling "auto" is "center" for hard pooling and "standardize" for
         mean pooling. Sparse data take "auto" or None.
-    validation_fraction, patience, stopping, visible, persistent, class_weight, engine, n_jobs, random_state, verbose \
+    n_jobs : int or None
+        Threads, which train candidates and refits side by side; otherwise as for ClassSetRBM.
+    validation_fraction, patience, stopping, visible, persistent, class_weight, engine, random_state, verbose \
 : as for ClassSetRBM
 
     Attributes

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from setrbm._threads import as_threads
 from setrbm._warnings import warn
 from setrbm.engines import suited_engine
 from setrbm.engines.protocol import DeviceMemoryWarning, Spec
 from setrbm.estimators.one_fit import OneFit
-from setrbm.estimators.settings import as_threads
 from setrbm.training import Monitor, Outcome, Schedule, Trainee, nothing_learned, train
 
 Data = tuple[Any, Any, Any]

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from setrbm import draws, energy, gibbs
+from setrbm._threads import as_threads
 from setrbm._types import Array, Unit
 from setrbm._warnings import warn
 from setrbm.bags import Bags
@@ -20,7 +21,7 @@ from setrbm.engines import get_engine
 from setrbm.engines.protocol import Spec
 from setrbm.estimators.inputs import as_bags
 from setrbm.estimators.labels import as_codes, refuse_what_is_no_labels
-from setrbm.estimators.settings import Settings, as_threads
+from setrbm.estimators.settings import Settings
 from setrbm.explain import Explanation, explain
 from setrbm.scaling import RangeCheck, Scaling, checked_range
 from setrbm.shards import Shards

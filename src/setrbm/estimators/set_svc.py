@@ -17,6 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from setrbm import kernels
+from setrbm._threads import as_threads
 from setrbm._types import Array, Floats, Integers
 from setrbm.bags import Bags
 from setrbm.estimators.cv_results import cv_results
@@ -24,7 +25,7 @@ from setrbm.estimators.file_parts import CanSave
 from setrbm.estimators.inputs import as_bags, unchanged_on_error
 from setrbm.estimators.labels import as_codes
 from setrbm.estimators.machine import Calibration, Machine, as_columns
-from setrbm.estimators.settings import as_threads, positive
+from setrbm.estimators.settings import positive
 from setrbm.kernels import SetKernel, Side
 from setrbm.scaling import RangeCheck, Scaling, checked_range
 

@@ -9,9 +9,9 @@ from functools import cache
 from numbers import Integral, Real
 from typing import Annotated, Any, Self, cast, get_type_hints
 
-import joblib
 import numpy as np
 
+from setrbm._threads import as_threads
 from setrbm._types import Constraint, Criterion, Floats, ModelPooling, Pooling, Unit, Visible
 from setrbm.bags import Bags
 from setrbm.energy import Params
@@ -101,16 +101,6 @@ def check_execution(estimator: Any) -> None:
         raise ValueError(f"verbose must be an integer. Got {estimator.verbose!r}.")
     if hasattr(estimator, "warm_start"):
         flag("warm_start", estimator.warm_start)
-
-
-def as_threads(n_jobs: int | None) -> int:
-    """Return how many threads to use: None means all cores, but one inside a parallel worker."""
-    if n_jobs is None:
-        backend, _ = joblib.parallel.get_active_backend()
-        return 1 if backend.nesting_level else int(joblib.cpu_count())
-    if not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0:
-        raise ValueError(f"n_jobs must be a positive number of threads, -1 for all cores, or None. Got {n_jobs!r}.")
-    return int(n_jobs) if n_jobs > 0 else max(1, int(joblib.cpu_count()) + 1 + int(n_jobs))
 
 
 def choices_of(setting: Any) -> tuple[Any, ...]:

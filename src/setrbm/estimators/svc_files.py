@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from setrbm import kernels
+from setrbm._threads import as_threads
 from setrbm._types import Array
 from setrbm.bags import Bags
 from setrbm.estimators.cv_results import cv_results, of_splits
@@ -21,7 +22,7 @@ from setrbm.estimators.file_parts import (
 )
 from setrbm.estimators.machine import Calibration, Machine
 from setrbm.estimators.set_svc import BaseSetSVC, SetSVCCV
-from setrbm.estimators.settings import as_threads, positive
+from setrbm.estimators.settings import positive
 from setrbm.kernels import Side
 from setrbm.persistence import ModelFile, check_floats, decode_labels, encode_labels, from_json, to_json
 

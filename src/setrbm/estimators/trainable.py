@@ -9,6 +9,7 @@ from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 
 from setrbm import draws
+from setrbm._threads import as_threads
 from setrbm._types import Array
 from setrbm._warnings import warn
 from setrbm.engines import get_engine, suited_engine
@@ -21,7 +22,7 @@ from setrbm.estimators.inputs import (
     warn_if_constant,
 )
 from setrbm.estimators.progress import following
-from setrbm.estimators.settings import Settings, as_threads, check_execution, flag, one_of
+from setrbm.estimators.settings import Settings, check_execution, flag, one_of
 from setrbm.shards import Shards
 from setrbm.training import HISTORY, InMemory, Monitor, Outcome, Schedule, Source, Streamed, Trainee, train
 

@@ -10,7 +10,6 @@ scalar_math       exp, log and the logistic function
 lanes             loops over weights, written as vector instructions
 sampling_lanes    random numbers and the search for active inputs, written as vector instructions
 memory            conversion between the user's arrays and the records
-teams             threads that train one model together
 activations       ``a = c + W x``
 pools             pooled activations of a set, and their derivatives
 scoring           pools to logits, softmax
@@ -27,9 +26,7 @@ A training step has two halves. First every set of the mini-batch adds its step:
 vectors, and steps for U, c and d. Then the steps are applied. So mini-batches of any size share the same code, and no
 gradient of W is ever stored.
 
-Several threads can train one model together. Each owns some blocks of hidden units, ``low`` to ``high``, so that no two
-threads touch the same part of W. They synchronize once per set, to sum the logits. The logits are always summed block
-by block, so that the result has the same bits for any number of threads.
+One thread trains one model; several models are trained side by side (decision 0003).
 
 Rules for kernels, each backed by a measurement:
 

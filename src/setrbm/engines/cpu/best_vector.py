@@ -3,7 +3,7 @@
 import numpy as np
 
 from setrbm.engines.cpu.compiling import kernel
-from setrbm.engines.cpu.layout import FIRST_UNIT, ZERO
+from setrbm.engines.cpu.layout import ZERO
 from setrbm.engines.cpu.scalar_math import sigmoid
 from setrbm.engines.cpu.scoring import sum_logits, sum_softplus
 
@@ -11,12 +11,12 @@ RBM, MLP, LOGIT = np.int64(0), np.int64(1), np.int64(2)
 
 
 @kernel
-def vector_logits(unit, a, weights, spec, scratch, block_logits, high):
+def vector_logits(unit, a, weights, spec, scratch):
     """Write the logits of one vector and the slopes of its hidden units; return its response, logit 1 minus logit 0."""
     logits, slope, one = scratch.logits, scratch.slope, scratch.logits.dtype.type(1)
     if unit == RBM:
-        sum_softplus(a, weights.U, spec.n_hidden, slope, scratch.sums, scratch.products, block_logits, FIRST_UNIT, high)
-        sum_logits(weights.d, block_logits, logits)
+        sum_softplus(a, weights.U, spec.n_hidden, slope, scratch.sums, scratch.products, scratch.block_logits)
+        sum_logits(weights.d, scratch.block_logits, logits)
     elif unit == MLP:
         for y in range(len(logits)):
             logits[y] = weights.d[y]
@@ -32,14 +32,14 @@ def vector_logits(unit, a, weights, spec, scratch, block_logits, high):
 
 
 @kernel
-def find_best_vector(unit, weights, spec, scratch, size, block_logits, high):
+def find_best_vector(unit, weights, spec, scratch, size):
     """Find the first vector with the highest response; write its activations, logits and slopes."""
-    best, highest = ZERO, vector_logits(unit, scratch.a[0], weights, spec, scratch, block_logits, high)
+    best, highest = ZERO, vector_logits(unit, scratch.a[0], weights, spec, scratch)
     for s in range(1, size):
-        response = vector_logits(unit, scratch.a[s], weights, spec, scratch, block_logits, high)
+        response = vector_logits(unit, scratch.a[s], weights, spec, scratch)
         if response > highest:
             best, highest = s, response
-    vector_logits(unit, scratch.a[best], weights, spec, scratch, block_logits, high)
+    vector_logits(unit, scratch.a[best], weights, spec, scratch)
     for j in range(spec.n_hidden):
         scratch.pool[j] = scratch.a[best, j]
         scratch.winner[j] = np.int32(best)

@@ -7,22 +7,22 @@ from setrbm.engines.cpu.best_vector import add_max_out_step, find_best_vector
 from setrbm.engines.cpu.chains import add_generative_step
 from setrbm.engines.cpu.compiling import inlined_kernel, kernel
 from setrbm.engines.cpu.gradients import add_discriminative_step
-from setrbm.engines.cpu.layout import FIRST_UNIT, UNIT_BLOCK, ZERO, FlatSets, Scratch, Steps, TeamMember, padded_hidden
+from setrbm.engines.cpu.layout import UNIT_BLOCK, ZERO, FlatSets, Scratch, Steps, padded_hidden
 from setrbm.engines.cpu.pools import pool_hard, pool_soft
 from setrbm.engines.cpu.reconstruction import new_bounds
 from setrbm.engines.cpu.scoring import softmax, sum_logits, sum_softplus
-from setrbm.engines.cpu.teams import wait_for_team
 from setrbm.engines.cpu.updates import apply_data_steps, apply_sample_steps, apply_small_steps, decay_weights
 
 
 @kernel
-def new_scratch(buffers, width, n_classes, like):
+def new_scratch(buffers, weights):
     """Return scratch memory for sets that fit the buffers."""
-    dtype = like.dtype
+    dtype, width, n_classes = weights.W.dtype, len(weights.c), len(weights.d)
     return Scratch(
         buffers.a, buffers.share, buffers.off,
         np.zeros(width, dtype), np.zeros(width, dtype), np.zeros(width, np.int32),
-        np.zeros(n_classes, dtype), np.zeros(n_classes, dtype), np.zeros((n_classes, width), dtype),
+        np.zeros(n_classes, dtype), np.zeros((len(weights.W), n_classes), dtype), np.zeros(n_classes, dtype),
+        np.zeros((n_classes, width), dtype),
         np.zeros(UNIT_BLOCK, dtype), np.zeros(UNIT_BLOCK, dtype), np.zeros(width, np.int64), np.zeros(width, np.int64),
         np.zeros(width, np.int32), buffers.h,
     )  # fmt: skip
@@ -52,43 +52,37 @@ def new_samples(n_vectors, n_features, offsets, like):
 
 
 @inlined_kernel
-def score_set(sets, t, weights, spec, scratch, unit, member, place):
-    """Write the activations, pool, logits and slopes of set t, the one at this place of the order."""
-    first, size, low, high = sets.offsets[t], sets.offsets[t + 1] - sets.offsets[t], member.low, member.high
-    activate_set(weights, sets, first, first + size, scratch.a, low, high)
-    logits = member.block_logits[place % 2]
+def score_set(sets, t, weights, spec, scratch, unit, n_units):
+    """Write the activations, pool, logits and slopes of set t."""
+    first, size = sets.offsets[t], sets.offsets[t + 1] - sets.offsets[t]
+    activate_set(weights, sets, first, first + size, scratch.a, n_units)
     if unit is not None:
-        find_best_vector(unit, weights, spec, scratch, size, logits, high)
+        find_best_vector(unit, weights, spec, scratch, size)
         return
-    pool, slope = scratch.pool, scratch.slope
+    pool, logits = scratch.pool, scratch.block_logits
     if spec.is_hard:
-        pool_hard(scratch.a, size, spec.is_or, pool, scratch.winner, low, high)
+        pool_hard(scratch.a, size, spec.is_or, pool, scratch.winner, n_units)
     else:
-        pool_soft(scratch, size, spec, pool, low, high)
-    sum_softplus(pool, weights.U, spec.n_hidden, slope, scratch.sums, scratch.products, logits, low, high)
-    if member.n > 1:
-        wait_for_team(member, place + 1)
+        pool_soft(scratch, size, spec, pool, n_units)
+    sum_softplus(pool, weights.U, spec.n_hidden, scratch.slope, scratch.sums, scratch.products, logits)
     sum_logits(weights.d, logits, scratch.logits)
 
 
 @kernel
-def train(
-    sets, labels, set_weights, order, batch_size, weights, spec, rates, set_keys, chain, losses, member, unit, buffers
-):  # fmt: skip
+def train(sets, labels, set_weights, order, batch_size, weights, spec, rates, set_keys, chain, losses, unit, buffers):
     """Make one pass over the sets in this order, with a step every ``batch_size`` sets; write the loss of each set.
 
     ``chain`` is None without generative learning, and ``unit`` is None unless the model is a max-out classifier: the
-    branches that test for None are then not compiled. With either, a team must be a single thread. Each member of a
-    team has its own ``scale`` and ``d``, and writes its own losses.
+    branches that test for None are then not compiled.
     """
-    low, high, dtype = member.low, member.high, weights.W.dtype
+    n_units, dtype = padded_hidden(spec), weights.W.dtype
     width, n_classes = len(weights.c), len(weights.d)
-    scratch = new_scratch(buffers, width, n_classes, weights.W)
+    scratch = new_scratch(buffers, weights)
     steps = Steps(np.zeros((n_classes, width), dtype), np.zeros(width, dtype), np.zeros(n_classes, dtype), buffers.coef)
     if chain is not None:
         in_batch, _ = most_vectors(sets.offsets, order, batch_size)
         samples = new_samples(in_batch, len(weights.b), sets.offsets, weights.W)
-        sample_coef, bounds = np.zeros((in_batch, width), dtype), new_bounds(weights, high)
+        sample_coef, bounds = np.zeros((in_batch, width), dtype), new_bounds(weights, n_units)
     for start in range(0, len(order), batch_size):
         stop = min(start + batch_size, len(order))
         batch, row = order[start:stop], ZERO
@@ -96,36 +90,34 @@ def train(
             t = order[place]
             size, label = sets.offsets[t + 1] - sets.offsets[t], labels[t]
             part = set_weights[t] / dtype.type(stop - start)
-            score_set(sets, t, weights, spec, scratch, unit, member, place)
+            score_set(sets, t, weights, spec, scratch, unit, n_units)
             losses[place] = softmax(scratch.logits, scratch.p) - scratch.logits[label]
             if unit is not None:
                 add_max_out_step(unit, rates.discriminative * part, spec, scratch, label, steps, row)
             elif spec.discriminative:
-                add_discriminative_step(rates.discriminative * part, spec, scratch, size, label, steps, row, low, high)
+                add_discriminative_step(rates.discriminative * part, spec, scratch, size, label, steps, row, n_units)
             if chain is not None:
                 add_generative_step(
                     rates.generative * part, spec, weights, scratch, bounds, sets, t, label, set_keys[t], chain, steps,
                     row, samples, sample_coef,
                 )  # fmt: skip
             row += size
-        decay_weights(weights, rates.shrink, low, high)
-        apply_data_steps(sets, batch, weights, steps, scratch, low, high)
+        decay_weights(weights, rates.shrink, n_units)
+        apply_data_steps(sets, batch, weights, steps, scratch, n_units)
         if chain is not None:
             apply_sample_steps(
-                sets, set_weights, batch, weights, rates.generative, samples, sample_coef, scratch, bounds, high, stop
-            )
-        apply_small_steps(weights, steps, low, high)
+                sets, set_weights, batch, weights, rates.generative, samples, sample_coef, scratch, bounds, n_units,
+                stop,
+            )  # fmt: skip
+        apply_small_steps(weights, steps, n_units)
 
 
 @kernel
 def forward_sets(sets, which, weights, spec, pools, F, unit, buffers):
     """Write the pooled activations and free energies of the chosen sets, one row per set."""
-    block_logits = np.zeros((2, len(weights.W), len(weights.d)), weights.W.dtype)
-    no_team = np.zeros((1, 1), np.int64)
-    member = TeamMember(ZERO, np.int64(1), FIRST_UNIT, padded_hidden(spec), block_logits, no_team)
-    scratch = new_scratch(buffers, len(weights.c), len(weights.d), weights.W)
+    scratch, n_units = new_scratch(buffers, weights), padded_hidden(spec)
     for row in range(len(which)):
-        score_set(sets, which[row], weights, spec, scratch, unit, member, row)
+        score_set(sets, which[row], weights, spec, scratch, unit, n_units)
         for j in range(spec.n_hidden):
             pools[row, j] = scratch.pool[j]
         for y in range(len(scratch.logits)):

@@ -7,20 +7,20 @@ from setrbm.engines.cpu.scalar_math import sigmoid
 
 
 @kernel
-def add_discriminative_step(rate, spec, scratch, size, label, steps, first_row, low, high):
+def add_discriminative_step(rate, spec, scratch, size, label, steps, first_row, n_units):
     """Add the step along the gradient of -log p(y | X), given pools and class probabilities in the scratch memory."""
-    g, coef, last = scratch.row, steps.coef, min(high, np.uint64(spec.n_hidden))
-    for j in range(low, high):
+    g, coef, last = scratch.row, steps.coef, np.uint64(spec.n_hidden)
+    for j in range(n_units):
         g[j] = 0
     for y in range(len(scratch.p)):
         delta = rate * (scratch.p[y] - scratch.p.dtype.type(y == label))
         steps.d[y] += delta
-        for j in range(low, last):
+        for j in range(last):
             part = delta * scratch.slope[y, j]
             steps.U[y, j] += part
             g[j] += part
     if spec.is_hard:
-        for j in range(low, last):
+        for j in range(last):
             s = scratch.winner[j]
             part = g[j] * sigmoid(-scratch.a[s, j]) if spec.is_or else g[j]
             coef[first_row + s, j] += part
@@ -28,12 +28,12 @@ def add_discriminative_step(rate, spec, scratch, size, label, steps, first_row, 
         return
     for s in range(size):
         if spec.is_or:
-            for j in range(low, high):
+            for j in range(n_units):
                 coef[first_row + s, j] += g[j] * scratch.share[s, j] * scratch.off[s, j]
         else:
-            for j in range(low, high):
+            for j in range(n_units):
                 coef[first_row + s, j] += g[j] * scratch.share[s, j]
-        for j in range(low, high):
+        for j in range(n_units):
             steps.c[j] += coef[first_row + s, j]
 
 

@@ -22,8 +22,6 @@ from setrbm._types import Array, Mask
 from setrbm.engines.cpu.compiling import kernel
 
 ZERO = np.int64(0)
-# Ranges of hidden units are unsigned: with a signed index, Numba checks at every step whether it is negative.
-FIRST_UNIT = np.uint64(0)
 # The softplus terms of one block are summed as the log of one product: 64 factors between 1 and 2 do not overflow, not
 # even in float32. 64 numbers also fill whole cache lines.
 UNIT_BLOCK = np.int64(64)
@@ -80,23 +78,12 @@ class ChainState(NamedTuple):
     h: Mask
 
 
-class TeamMember(NamedTuple):
-    """One of ``n`` threads that train a model together, with its hidden units ``low`` to ``high``.
-
-    ``block_logits`` holds the logits of every block of units, twice: the logits of the next set are written while those
-    of the current one are still read. ``progress`` holds one row per thread: the last set whose logits it has written.
-    """
-
-    me: int
-    n: int
-    low: np.uint64
-    high: np.uint64
-    block_logits: Array
-    progress: npt.NDArray[np.int64]
-
-
 class Scratch(NamedTuple):
-    """Scratch memory for one set. ``off`` holds sigm(-a) if the constraint is or; ``row`` is for temporary use."""
+    """Scratch memory for one set.
+
+    ``off`` holds sigm(-a) if the constraint is or, ``block_logits`` the part of each block of units in the logits;
+    ``row`` is for temporary use.
+    """
 
     a: Array
     share: Array
@@ -105,6 +92,7 @@ class Scratch(NamedTuple):
     row: Array
     winner: npt.NDArray[np.int32]
     logits: Array
+    block_logits: Array
     p: Array
     slope: Array
     sums: Array
@@ -158,12 +146,15 @@ def flat_index(W, unit):
 
 
 @kernel
-def left_in_block(unit, high):
-    """Return the number of units from this one to the end of its block, or to high."""
-    return min(high, (unit // UNIT_BLOCK + 1) * UNIT_BLOCK) - unit
+def left_in_block(unit, last):
+    """Return the number of units from this one to the end of its block, or to the last."""
+    return min(last, (unit // UNIT_BLOCK + 1) * UNIT_BLOCK) - unit
 
 
 @kernel
 def padded_hidden(spec):
-    """Return the number of hidden units, rounded up to whole lanes."""
+    """Return the number of hidden units, rounded up to whole lanes.
+
+    It is unsigned: with a signed index, Numba checks at every step of a loop whether it is negative.
+    """
     return np.uint64(-(-spec.n_hidden // LANE_SIZE) * LANE_SIZE)

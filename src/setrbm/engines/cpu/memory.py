@@ -37,9 +37,9 @@ def _usable(array: Array, dtype: npt.DTypeLike) -> Array:
     return array if array.flags.writeable else array.copy()
 
 
-def padded(n: int, dtype: np.dtype[Any], n_bytes: int = CACHE_LINE) -> int:
+def padded(n: int, dtype: np.dtype[Any]) -> int:
     """Return n rounded up so that an array of this length fills whole cache lines."""
-    per_line = n_bytes // dtype.itemsize
+    per_line = CACHE_LINE // dtype.itemsize
     return -(-n // per_line) * per_line
 
 

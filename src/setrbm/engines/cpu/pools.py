@@ -9,87 +9,87 @@ from setrbm.engines.cpu.scalar_math import exp_nonpositive, log_positive, log_si
 
 
 @kernel
-def pool_hard(a, size, is_or, pool, winner, low, high):
+def pool_hard(a, size, is_or, pool, winner, n_units):
     """Write the maximum over a set and the first vector that attains it."""
-    for j in range(low, high):
+    for j in range(n_units):
         pool[j] = a[0, j]
         winner[j] = 0
     for s in range(1, size):
         now = np.int32(s)
-        for j in range(low, high):
+        for j in range(n_units):
             higher = a[s, j] > pool[j]
             winner[j] = now if higher else winner[j]
             pool[j] = a[s, j] if higher else pool[j]
     if is_or:
-        for j in range(low, high):
+        for j in range(n_units):
             pool[j] = log_sigmoid(pool[j])
 
 
 @kernel
-def start_pool(a, size, pool, total, low, high):
+def start_pool(a, size, pool, total, n_units):
     """Write the maximum over a set, and zero totals."""
-    for j in range(low, high):
+    for j in range(n_units):
         pool[j] = a[0, j]
         total[j] = 0
     for s in range(1, size):
-        for j in range(low, high):
+        for j in range(n_units):
             pool[j] = a[s, j] if a[s, j] > pool[j] else pool[j]
 
 
 @kernel
-def pool_xor(scratch, size, pool, low, high):
+def pool_xor(scratch, size, pool, n_units):
     """Write log sum_s exp(a_s) and the share of each vector in the sum."""
     a, share, total = scratch.a, scratch.share, scratch.row
-    start_pool(a, size, pool, total, low, high)
+    start_pool(a, size, pool, total, n_units)
     for s in range(size):
-        for j in range(low, high):
+        for j in range(n_units):
             share[s, j] = exp_nonpositive(a[s, j] - pool[j])
             total[j] += share[s, j]
-    finish_shares(share, size, total, pool, low, high)
+    finish_shares(share, size, total, pool, n_units)
 
 
 @kernel
-def pool_or(scratch, size, pool, low, high):
+def pool_or(scratch, size, pool, n_units):
     """Write log sum_s sigm(a_s), the share of each vector in the sum, and sigm(-a).
 
     sigm(a) = exp(min(a, 0)) / (1 + exp(-|a|)). Taking out the largest min(a, 0) prevents underflow.
     """
     a, share, off, total = scratch.a, scratch.share, scratch.off, scratch.row
     zero, one = pool.dtype.type(0), pool.dtype.type(1)
-    start_pool(a, size, pool, total, low, high)
-    for j in range(low, high):
+    start_pool(a, size, pool, total, n_units)
+    for j in range(n_units):
         pool[j] = pool[j] if pool[j] < zero else zero
     for s in range(size):
-        for j in range(low, high):
+        for j in range(n_units):
             v = a[s, j]
             e = exp_nonpositive(-abs(v))
             part = one / (one + e)
             off[s, j] = (e if v >= zero else one) * part
             share[s, j] = exp_nonpositive((v if v < zero else zero) - pool[j]) * part
             total[j] += share[s, j]
-    finish_shares(share, size, total, pool, low, high)
+    finish_shares(share, size, total, pool, n_units)
 
 
 @kernel
-def finish_shares(share, size, total, pool, low, high):
+def finish_shares(share, size, total, pool, n_units):
     """Divide the shares by their total and add its log to the pool."""
     one = total.dtype.type(1)
-    for j in range(low, high):
+    for j in range(n_units):
         pool[j] += log_positive(total[j])
         total[j] = one / total[j]
     for s in range(size):
-        for j in range(low, high):
+        for j in range(n_units):
             share[s, j] *= total[j]
 
 
 @kernel
-def pool_soft(scratch, size, spec, pool, low, high):
+def pool_soft(scratch, size, spec, pool, n_units):
     """Write the soft or mean pool of the activations in the scratch memory; the shares of the vectors are the same."""
     if spec.is_or:
-        pool_or(scratch, size, pool, low, high)
+        pool_or(scratch, size, pool, n_units)
     else:
-        pool_xor(scratch, size, pool, low, high)
+        pool_xor(scratch, size, pool, n_units)
     if spec.is_mean:
         cost = pool.dtype.type(math.log(size))
-        for j in range(low, high):
+        for j in range(n_units):
             pool[j] -= cost

@@ -12,7 +12,6 @@ from setrbm.engines.cpu.activations import activate_set
 from setrbm.engines.cpu.compiling import kernel
 from setrbm.engines.cpu.lanes import dot_lanes, measure_lanes
 from setrbm.engines.cpu.layout import (
-    FIRST_UNIT,
     LANE_SIZE,
     UNIT_BLOCK,
     ZERO,
@@ -128,12 +127,12 @@ def draw_set(set_key, step, spec, weights, scratch, bounds, samples, row, size):
         else:
             end = draw_binary(key, weights, spec, scratch, bounds, n_active, samples.values, samples.cols, at)
         samples.starts[row + s + 1] = end
-    activate_set(weights, samples, row, row + size, scratch.a, FIRST_UNIT, padded_hidden(spec))
-    pool_soft(scratch, size, spec, scratch.pool, FIRST_UNIT, padded_hidden(spec))
+    activate_set(weights, samples, row, row + size, scratch.a, padded_hidden(spec))
+    pool_soft(scratch, size, spec, scratch.pool, padded_hidden(spec))
 
 
 @kernel
-def new_bounds(weights, high):
+def new_bounds(weights, n_units):
     """Return bounds on the drive of every input."""
     n_features, dtype = len(weights.b), weights.W.dtype
     # Inputs are read 64 at a time, which may go beyond the last one.
@@ -142,14 +141,14 @@ def new_bounds(weights, high):
         np.zeros(whole, dtype), np.zeros(whole, dtype), np.zeros(whole, dtype), np.full(whole, -1),
         np.zeros(INPUT_BLOCK, np.int32), np.zeros(INPUT_BLOCK, dtype), np.zeros(INPUT_BLOCK, np.float32),
     )  # fmt: skip
-    measure_bounds(weights, bounds, np.arange(n_features).astype(np.int32), ZERO, n_features, high, ZERO)
+    measure_bounds(weights, bounds, np.arange(n_features).astype(np.int32), ZERO, n_features, n_units, ZERO)
     return bounds
 
 
 @kernel
-def measure_bounds(weights, bounds, cols, at, n, high, now):
+def measure_bounds(weights, bounds, cols, at, n, n_units, now):
     """Measure the largest weight and the sum of positive weights of the listed inputs, each once per step."""
-    W, last = weights.W, np.int64(high)
+    W, last = weights.W, np.int64(n_units)
     dtype = W.dtype.type
     bits, origin = dtype(1.0 / BIT), dtype(ORIGIN)
     for k in range(at, at + n):

@@ -2,8 +2,6 @@
 
 import math
 
-import numpy as np
-
 from setrbm.engines.cpu.compiling import kernel
 from setrbm.engines.cpu.layout import UNIT_BLOCK
 from setrbm.engines.cpu.scalar_math import exp_nonpositive, log_positive
@@ -25,13 +23,13 @@ def fold(sums, products, n):
 
 
 @kernel
-def sum_softplus(pool, U, n_hidden, slope, sums, products, block_logits, low, high):
+def sum_softplus(pool, U, n_hidden, slope, sums, products, block_logits):
     """Write sum_j softplus(pool_j + U_yj) of each block and class, and the slopes sigm(pool_j + U_yj).
 
     softplus(v) = max(v, 0) + log(1 + exp(-|v|)). The logs of a block of units are computed as one log of a product.
     """
     zero, one = U.dtype.type(0), U.dtype.type(1)
-    for start in range(np.int64(low), min(np.int64(high), n_hidden), UNIT_BLOCK):
+    for start in range(0, n_hidden, UNIT_BLOCK):
         n = min(UNIT_BLOCK, n_hidden - start)
         block = pool[start : start + n]
         for y in range(len(U)):

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from joblib import cpu_count
 
 from setrbm import draws
 from setrbm._types import Array, Floats, Integers, Mask
@@ -18,7 +17,6 @@ from setrbm.energy import Params
 from setrbm.engines.cpu.epochs import forward_sets, most_vectors, train
 from setrbm.engines.cpu.layout import ChainState, FlatSets, KernelSpec, Rates, Weights
 from setrbm.engines.cpu.memory import ThreadBuffers, flat_sets, kernel_spec, kernel_unit, kernel_weights, user_params
-from setrbm.engines.cpu.teams import new_team, private_copy, run_team
 from setrbm.engines.protocol import (
     LabeledSets,
     Model,
@@ -30,8 +28,9 @@ from setrbm.engines.protocol import (
     within_bounds,
 )
 
-# A thread pays off above this many multiplications; starting one costs about as much.
-MIN_WORK_PER_THREAD = 1_000_000
+# Multiplications, about 10 ms. Starting a thread takes a tenth of a millisecond, but on a busy machine it may then wait
+# some milliseconds for a core.
+MIN_WORK_PER_THREAD = 100_000_000
 NO_KEYS = np.empty(0, np.uint64)
 
 
@@ -76,7 +75,7 @@ def _rates(spec: Spec, model: Model) -> Rates:
 
 
 class CpuSession:
-    """Models in training. Threads are shared out between models or, for a single model, between its hidden units."""
+    """Models in training, each on one thread at a time."""
 
     def __init__(self, spec: Spec, models: Sequence[Model], n_jobs: int) -> None:
         check_models(models)
@@ -86,16 +85,14 @@ class CpuSession:
         self.weights = [kernel_weights(model.params, spec.dtype) for model in models]
         self.remembered: list[Params | None] = [None] * len(models)
         self.rates = [_rates(spec, model) for model in models]
-        self.single_threads = [new_team(weights, self.choices.n_hidden, 1) for weights in self.weights]
         self.buffers = ThreadBuffers()
         self.chains: dict[tuple[int, int], tuple[ChainState, npt.NDArray[np.int64]]] = {}
-        self.model_threads = ThreadPoolExecutor(n_jobs) if n_jobs > 1 and len(models) > 1 else None
-        self.team_threads = ThreadPoolExecutor(n_jobs - 1) if n_jobs > 1 and len(models) == 1 else None
+        self.threads = ThreadPoolExecutor(n_jobs) if n_jobs > 1 and len(models) > 1 else None
 
     def _for_each_model(self, job: Callable[[int], Any]) -> list[Any]:
         """Return job(m) for every model; the kernels release the GIL."""
         numbers = range(len(self.models))
-        if self.model_threads is None:
+        if self.threads is None:
             return [job(m) for m in numbers]
         results: list[Any] = [None] * len(self.models)
         remaining = iter(numbers)
@@ -104,7 +101,7 @@ class CpuSession:
             for m in remaining:
                 results[m] = job(m)
 
-        futures = [self.model_threads.submit(run_jobs) for _ in range(min(self.n_jobs, len(results)))]
+        futures = [self.threads.submit(run_jobs) for _ in range(min(self.n_jobs, len(results)))]
         try:
             for future in futures:
                 future.result()
@@ -123,38 +120,18 @@ class CpuSession:
         if not len(order):
             return float("nan")
         order = np.ascontiguousarray(order, dtype=np.int64)
-        n_threads = self._n_threads(placed, order)
-        single = self.single_threads[m]
-        team = single if n_threads == 1 else new_team(self.weights[m], self.choices.n_hidden, n_threads)
-        losses = [np.empty(len(order), self.spec.dtype) for _ in team]
-        weights = [self.weights[m], *(private_copy(self.weights[m]) for _ in team[1:])]
-        set_keys, chain = self._set_keys(m, placed, epoch), self._chain(m, placed)
+        losses = np.empty(len(order), self.spec.dtype)
         in_batch, in_set = most_vectors(placed.sets.offsets, order, self.spec.batch_size)
-
-        def work(me: int) -> None:
-            train(
-                placed.sets, placed.labels, placed.weights, order, self.spec.batch_size, weights[me], self.choices,
-                self.rates[m], set_keys, chain, losses[me], team[me], self.unit,
-                self.buffers.get(weights[me], in_set, in_batch),
-            )  # fmt: skip
-
-        run_team(self.team_threads, work, team)
+        train(
+            placed.sets, placed.labels, placed.weights, order, self.spec.batch_size, self.weights[m], self.choices,
+            self.rates[m], self._set_keys(m, placed, epoch), self._chain(m, placed), losses, self.unit,
+            self.buffers.get(self.weights[m], in_set, in_batch),
+        )  # fmt: skip
         # W is stored divided by its scale, between 0.001 and 1, so its bound is the stricter one.
         if not within_bounds(*self.weights[m]):
             return np.inf
         weight = placed.weights[order].astype(np.float64)
-        return weighted_means(losses[0], losses[0], weight)[0]
-
-    def _n_threads(self, placed: Placed, order: Integers) -> int:
-        """Return how many threads to use for an epoch of one model.
-
-        Only one for Gibbs chains and max-out classifiers, which need all hidden units at once.
-        """
-        if self.team_threads is None or self.spec.generative or self.unit is not None:
-            return 1
-        n_values = len(placed.sets.values) / max(len(placed.labels), 1) * len(order)
-        n_worthwhile = int(n_values * self.choices.n_hidden / MIN_WORK_PER_THREAD)
-        return max(1, min(self.n_jobs, int(cpu_count()), n_worthwhile))
+        return weighted_means(losses, losses, weight)[0]
 
     def _set_keys(self, m: int, placed: Placed, epoch: int) -> npt.NDArray[np.uint64]:
         """Return the key of each set's chain in this epoch; empty without chains."""
@@ -179,7 +156,7 @@ class CpuSession:
 
     def score(self, placed: Sequence[Placed], which: Sequence[Integers]) -> Floats:
         """Return each model's mean loss and mean error over its sets."""
-        n_jobs = self.n_jobs if self.model_threads is None else 1
+        n_jobs = self.n_jobs if self.threads is None else 1
         return np.array(self._for_each_model(lambda m: self._score_one(m, placed[m], which[m], n_jobs)))
 
     def _score_one(self, m: int, placed: Placed, which: Integers, n_jobs: int) -> tuple[float, float]:

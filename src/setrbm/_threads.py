@@ -1,0 +1,24 @@
+"""How many threads to use."""
+
+from __future__ import annotations
+
+from functools import cache
+from numbers import Integral
+
+import joblib
+
+
+@cache
+def n_cores() -> int:
+    """Return how many cores this process may use; asking the system takes as long as a small prediction."""
+    return int(joblib.cpu_count())
+
+
+def as_threads(n_jobs: int | None) -> int:
+    """Return how many threads to use: None means all cores, but one inside a parallel worker."""
+    if n_jobs is None:
+        backend, _ = joblib.parallel.get_active_backend()
+        return 1 if backend.nesting_level else n_cores()
+    if not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0:
+        raise ValueError(f"n_jobs must be a positive number of threads, -1 for all cores, or None. Got {n_jobs!r}.")
+    return int(n_jobs) if n_jobs > 0 else max(1, n_cores() + 1 + int(n_jobs))
