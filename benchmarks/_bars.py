@@ -1,4 +1,7 @@
-"""The bars: targets for speed, memory and start-up, fixed before anything was measured."""
+"""The bars: targets for speed, memory and start-up.
+
+A bar that is missed stays, with its limit. One that was added because another was missed says so in its ``note``.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,14 @@ RATIO, SECONDS, MIB, SETS_PER_SECOND, COUNT = "x", "s", "MiB", "sets/s", ""
 
 @dataclass(frozen=True)
 class Bar:
-    """One target; ``benchmark`` names the file that measures it."""
+    """One target; ``benchmark`` names the file that measures it, ``note`` says when and why it was added later."""
 
     benchmark: str
     what: str
     limit: float
     at_most: bool = True
     unit: str = RATIO
+    note: str = ""
 
     def is_met(self, value: float) -> bool:
         """Return whether a measured value meets the target."""
@@ -56,7 +60,17 @@ BARS = {
     "page-without-ocr": Bar(
         "documents", "page at 200 dpi without OCR: draw, layout, page types, one core", 0.15, unit=SECONDS
     ),
-    "ocr": Bar("documents", "OCR of scanned pages at 200 dpi ÷ tesserocr alone, all cores busy", 1.1),
+    "reading": Bar("documents", "reading scanned pages at 200 dpi ÷ tesserocr alone, all cores busy", 1.1),
+    "ocr": Bar(
+        "documents",
+        "OCR of scanned pages at 200 dpi ÷ tesserocr alone, all cores busy",
+        1.1,
+        note="""
+        added on 2026-11-18, hours after the target for all of reading was set and a first run had missed it with 1.38 x
+        (no record of that run was kept). It shows what we add to tesserocr itself, without drawing the pages, their
+        layout and the page types. Until 2026-11-19 this page showed it in place of the missed target.
+        """,
+    ),
     "text-layer-memory": Bar("documents", "growth of memory over 5,000 pages with a text layer", 64, unit=MIB),
     "ocr-memory": Bar("documents", "growth of memory over 500 pages by OCR", 64, unit=MIB),
     "dask-one": Bar("dask", "scoring files, one worker ÷ a bare process, sets per second", 0.8, at_most=False),

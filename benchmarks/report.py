@@ -73,6 +73,11 @@ def bar_table(results: dict[str, list[Row]]) -> list[str]:
     return lines
 
 
+def bar_notes() -> list[str]:
+    """Return a paragraph for each target that was added because another was missed."""
+    return [f"*{cell(bar.what)}*: {' '.join(bar.note.split())}" for bar in BARS.values() if bar.note]
+
+
 def anchor(title: str) -> str:
     """Return the anchor of a heading, as repository browsers make it."""
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
@@ -190,7 +195,7 @@ def page(results: dict[str, list[Row]], folder: Path, target: Path) -> str:
     met = sum(bool(row.met) for row in with_bars)
     lines += ["## Targets", "", f"{met} of {len(with_bars)} measured values meet their target. {TARGETS}"]
     lines += ["", QUICK] if any(row.quick for row in with_bars) else []
-    lines += ["", *bar_table(results), ""]
+    lines += ["", *bar_table(results), "", *bar_notes(), ""]
     if summary := link(SUMMARY):
         lines += [f"![Every measured value relative to its target]({summary})", ""]
     lines += [*NOTES.splitlines(), "", f"Machine: {usual}", ""]

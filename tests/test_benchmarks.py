@@ -250,6 +250,25 @@ def test_the_page_shows_what_is_met_missed_and_not_measured(load, row, tmp_path)
     assert "![Every measured value relative to its target](all_bars.png)" in text
 
 
+def test_a_missed_target_comes_before_the_one_that_was_added_to_it_later(load, row, tmp_path):
+    rows = [row("documents", "our OCR", 0.98, "ocr"), row("documents", "all of reading", 1.18, "reading")]
+    load("_harness").write_rows(tmp_path / "documents.csv", rows)
+    load("report").main(["--results", str(tmp_path), "--page", str(tmp_path / "page.md")])
+    text = (tmp_path / "page.md").read_text(encoding="utf-8")
+    missed = text.index("| reading scanned pages at 200 dpi ÷ tesserocr alone, all cores busy | ≤ 1.1 x | 1.18 x")
+    met = text.index("| OCR of scanned pages at 200 dpi ÷ tesserocr alone, all cores busy | ≤ 1.1 x | 0.98 x")
+    note = text.index("*OCR of scanned pages at 200 dpi ÷ tesserocr alone, all cores busy*: added on 2026-11-18, ")
+    assert missed < met < note < text.index("## Reading documents")
+    assert text[missed:met].count("**missed**") == 1
+
+
+@pytest.mark.parametrize("key", ["reading", "ocr"])
+def test_the_recorded_times_of_reading_have_their_targets(key, load):
+    rows = load("report").all_rows(BENCHMARKS / "results")["documents"]
+    assert [row.met for row in rows if row.bar == key] == [key == "ocr"]
+    assert f'RATIO, "{key}"' in (BENCHMARKS / "bench_documents.py").read_text(encoding="utf-8")
+
+
 def test_the_page_begins_with_throughput_and_shows_targets_before_other_rows(load, row, tmp_path):
     harness, report = load("_harness"), load("report")
     throughput = {"bar": "", "unit": "sets/s", "threads": 2}
