@@ -115,6 +115,31 @@ def test_a_quick_run_leaves_rows_for_its_bars_and_a_picture(name, load, monkeypa
     assert (tmp_path / f"{name}.png").stat().st_size > 1000
 
 
+def test_the_time_for_all_mail_is_extrapolated_with_its_interval(load):
+    exact = load("bench_mail").power_law([1000, 2000, 4000], [1.0, 4.0, 16.0], 8000)
+    assert exact["exponent"] == pytest.approx(2.0)
+    assert exact["exponent, standard error"] == pytest.approx(0.0, abs=1e-6)
+    assert exact["extrapolated"] == pytest.approx(exact["extrapolated, upper end"]) == pytest.approx(64.0)
+
+
+def test_the_interval_of_the_extrapolated_time_holds_as_often_as_it_says(load):
+    rng, n, inside = np.random.default_rng(0), [2000, 4000, 8000], []
+    for _ in range(1000):
+        *seconds, true = np.exp(1.7 * np.log([*n, 14_593]) + rng.normal(0, 0.1, 4))
+        found = load("bench_mail").power_law(n, seconds, 14_593)
+        inside.append(found["extrapolated, lower end"] <= true <= found["extrapolated, upper end"])
+    # Four standard errors of 1,000 draws.
+    assert np.mean(inside) == pytest.approx(0.95, abs=0.028)
+
+
+def test_the_recorded_extrapolation_follows_from_the_recorded_times(load):
+    module, harness = load("bench_mail"), load("_harness")
+    value = {row.what: row.value for row in harness.read_rows(BENCHMARKS / "results" / "mail.csv")}
+    seconds = [value[f"fit of SVM-miGraph, {n:,} sets"] for n in module.SAMPLES]
+    for name, expected in module.power_law(module.SAMPLES, seconds, module.N_SETS).items():
+        assert value[f"fit of SVM-miGraph, {name}"] == pytest.approx(expected, rel=1e-4), name
+
+
 def test_start_up_is_measured_in_new_processes(load, monkeypatch, tmp_path):
     module, harness = load("bench_startup"), load("_harness")
     seconds, n_numba = module.run(module.TIMED_IMPORT.format(statement=module.STATEMENTS["setrbm"]))

@@ -1,11 +1,12 @@
 """The page of Table 2: generated from results alone, with every figure of the table."""
 
 import dataclasses
+import json
 from pathlib import Path
 
 import pytest
 
-from setrbm.reproduction.mail_data import ALL
+from setrbm.reproduction.mail_data import ALL, TITLES
 from setrbm.reproduction.mail_report import mail_report_text, write_mail_report
 from setrbm.reproduction.mail_systems import OURS, USUAL
 from setrbm.reproduction.mail_tables import MailRecords, Table2
@@ -61,9 +62,46 @@ def test_kernel_machines_show_what_all_sets_would_take():
     """Twice the sets took four times as long: 8,000 sets take 16 times the 8 seconds of 2,000."""
     page = page_of(*everything())
     (line,) = lines_of(page, "| SVM-max, Debian packages |")
-    assert line.endswith("| 1,000 and 2,000 | 2.0 s and 8.0 s | 8,000 | 2.0 | 2 min | 1.0 GiB |")
+    assert line.endswith("| 1,000 and 2,000 | 2.0 s and 8.0 s | 8,000 | 2 min [2 min, 2 min] | 1.0 GiB |")
+    assert "one exponent, 2.00 with a standard error of 0.00: the mean over 5 data sets" in page
     assert len(lines_of(page, "| SVM-max, ")) == len(ALL)
     assert not lines_of(page, f"| {USUAL}, ")
+
+
+def measuring(seconds_of):
+    """Rows and curves of which SVM-max took these seconds for 1,000 and 2,000 sets."""
+    rows, curves = everything()
+    return rows, [
+        dataclasses.replace(one, measured=json.dumps({**json.loads(one.measured), "seconds": seconds_of[one.dataset]}))
+        if one.system == "SVM-max"
+        else one
+        for one in curves
+    ]
+
+
+def test_data_sets_with_other_exponents_are_extrapolated_with_one_and_its_interval():
+    page = page_of(*measuring({name: [2.0, 4.0] if name == "DsUs" else [2.0, 8.0] for name in ALL}))
+    assert "one exponent, 1.80 with a standard error of 0.20: the mean over 5 data sets" in page
+    assert "[0.44, 3.16]" in page
+    assert "took up to 1.0 times as long" in page
+    lines = [lines_of(page, f"| SVM-max, {TITLES[name]} |")[0] for name in ("DsUs", "DsDe")]
+    times = [line.split(" | ")[4] for line in lines]
+    assert times == ["48.5 s [7.4 s, 5 min]", "97.0 s [14.7 s, 11 min]"]
+
+
+def test_times_that_need_no_extrapolation_are_those_that_were_measured():
+    rows, curves = measuring({name: [2.0, 8.0] for name in ALL})
+    curves = [dataclasses.replace(one, measured=one.measured.replace("8000", "2000")) for one in curves]
+    (line,) = lines_of(page_of(rows, curves), "| SVM-max, Debian packages |")
+    assert "| 2.0 s and 8.0 s | 2,000 | as measured |" in line
+
+
+def test_one_data_set_does_not_tell_how_time_grows():
+    rows, curves = ([one for one in some if one.dataset == "DsUs"] for some in everything())
+    page = page_of(rows, curves)
+    assert "How the time grows cannot be told from one data set." in page
+    (line,) = lines_of(page, "| SVM-max, ")
+    assert "| 8,000 | - |" in line
 
 
 def test_every_run_is_listed():

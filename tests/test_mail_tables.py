@@ -12,7 +12,7 @@ from setrbm.evaluation.statistics import corrected_t_test
 from setrbm.reproduction.mail_data import ALL
 from setrbm.reproduction.mail_splits import RATIOS
 from setrbm.reproduction.mail_systems import OURS, USUAL
-from setrbm.reproduction.mail_tables import MailRecords, Table2, extrapolate, kernel_bytes
+from setrbm.reproduction.mail_tables import MailRecords, Table2, kernel_bytes
 
 MEASURED = '{"n_sets": [1000, 2000], "n_train": 8000, "seconds": [2.0, 8.0]}'
 
@@ -94,23 +94,6 @@ def test_records_have_only_folds_with_a_curve(tmp_path):
 
 
 # --- what kernel machines would take ---
-
-
-@pytest.mark.parametrize("power", [1.0, 2.0, 2.7])
-def test_time_is_extrapolated_with_the_power_that_was_measured(power):
-    n_sets = [500, 1000]
-    seconds = [3.0 * (n / 1000) ** power for n in n_sets]
-    whole, measured = extrapolate(n_sets, seconds, 12_000)
-    assert measured == pytest.approx(power)
-    assert whole == pytest.approx(3.0 * 12.0**power)
-    # It passes through both measurements.
-    assert [extrapolate(n_sets, seconds, n)[0] for n in n_sets] == pytest.approx(seconds)
-
-
-@pytest.mark.parametrize(("n_sets", "seconds"), [([5, 5], [1.0, 2.0]), ([5, 10], [0.0, 2.0]), ([0, 10], [1.0, 2.0])])
-def test_measurements_that_show_no_growth_are_refused(n_sets, seconds):
-    with pytest.raises(ValueError, match="two numbers of sets, the second larger, and positive times. Got "):
-        extrapolate(n_sets, seconds, 100)
 
 
 def test_the_memory_of_a_kernel_is_that_of_two_matrices():

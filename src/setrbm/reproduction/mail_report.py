@@ -6,11 +6,12 @@ from pathlib import Path
 from statistics import median
 
 from setrbm.reproduction.account import duration, run_line
+from setrbm.reproduction.growth import Growth, exponent, fit_growth
 from setrbm.reproduction.mail_data import HEADS, TITLES
 from setrbm.reproduction.mail_pictures import N_SETS, SETTINGS
 from setrbm.reproduction.mail_plots import draw_curves
 from setrbm.reproduction.mail_systems import FIRST, HIDDEN, N_SAMPLE, OURS, USUAL
-from setrbm.reproduction.mail_tables import MailRecords, Table2, extrapolate, kernel_bytes
+from setrbm.reproduction.mail_tables import MailCell, MailRecords, Table2, kernel_bytes
 from setrbm.reproduction.paper import MAIL_DATASETS, MAIL_SOURCE
 from setrbm.reproduction.rendering import escape_markdown, interval, markdown_table, marks_of, number, p_value
 from setrbm.reproduction.report import IMAGES, write_page
@@ -194,26 +195,66 @@ def _times(table: Table2) -> list[str]:
 
 def _samples(table: Table2) -> list[str]:
     """Return what the kernel machines would take without a sample."""
-    rows = []
-    for (system, dataset), cell in table.details.items():
-        if not all("n_sets" in one for one in cell.measured):
-            continue
-        n_train, n_sets = (int(median(one["n_train"] for one in cell.measured)), cell.measured[0]["n_sets"])
-        seconds = [median(one["seconds"][k] for one in cell.measured) for k in (0, 1)]
-        whole, power = extrapolate(n_sets, seconds, n_train)
-        memory = f"{kernel_bytes(n_train) / 2**30:.1f} GiB"
-        sizes = " and ".join(f"{n:,}" for n in n_sets), " and ".join(map(duration, seconds)), f"{n_train:,}"
-        rows += [[f"{escape_markdown(system)}, {TITLES[dataset]}", *sizes, number(power), duration(whole), memory]]
-    if not rows:
+    cells = {
+        key: cell
+        for key, cell in table.details.items()
+        if cell.measured and all("n_sets" in one for one in cell.measured)
+    }
+    if not cells:
         return []
+    exponents: dict[str, list[float]] = {}
+    for (_, dataset), cell in cells.items():
+        exponents.setdefault(dataset, []).extend(exponent(one["n_sets"], one["seconds"]) for one in cell.measured)
+    growth = fit_growth(exponents)
+    rows = [
+        [f"{escape_markdown(system)}, {TITLES[dataset]}", *_whole_fit(cell, growth)]
+        for (system, dataset), cell in cells.items()
+    ]
     return [
         "## Kernel machines on all sets",
         "",
-        "What training on the whole training part would take, for one split on one core. The exponent with which time "
-        "grows was measured between the sample and half of it (medians of the splits), and the time is extrapolated "
-        "with it. The memory is computed: the kernel matrix and the solver's copy, 8 bytes each per pair of sets.",
+        "What training on the whole training part would take, for one split on one core.",
         "",
-        *markdown_table(["sample", "measured", "training sets", "exponent", "time", "memory"], sorted(rows)),
+        *_about_growth(growth, len(exponents), max(map(_disagreement, cells.values()))),
+        "",
+        "The memory is computed: the kernel matrix and the solver's copy, 8 bytes each per pair of sets.",
+        "",
+        *markdown_table(["sample", "measured", "training sets", "time", "memory"], sorted(rows)),
+    ]
+
+
+def _whole_fit(cell: MailCell, growth: Growth | None) -> list[str]:
+    n_train, n_sets = int(median(one["n_train"] for one in cell.measured)), cell.measured[0]["n_sets"]
+    seconds = [median(one["seconds"][k] for one in cell.measured) for k in (0, 1)]
+    if n_train == n_sets[-1]:
+        time = "as measured"
+    elif growth is None:
+        time = "-"
+    else:
+        likely, low, high = map(duration, growth.extrapolate(n_sets[-1], seconds[-1], n_train))
+        time = f"{likely} [{low}, {high}]"
+    sizes = " and ".join(f"{n:,}" for n in n_sets), " and ".join(map(duration, seconds))
+    return [*sizes, f"{n_train:,}", time, f"{kernel_bytes(n_train) / 2**30:.1f} GiB"]
+
+
+def _disagreement(cell: MailCell) -> float:
+    """Return how many times as long the slowest split took as the fastest."""
+    seconds = [one["seconds"][-1] for one in cell.measured]
+    return float(max(seconds) / min(seconds))
+
+
+def _about_growth(growth: Growth | None, n_datasets: int, disagreement: float) -> list[str]:
+    if growth is None:
+        return ["How the time grows cannot be told from one data set."]
+    low, high = growth.power - growth.margin, growth.power + growth.margin
+    return [
+        f"The time is extrapolated with one exponent, {number(growth.power, 2)} with a standard error of "
+        f"{number(growth.error, 2)}: the mean over {n_datasets} data sets. Each counts once, with the mean of its "
+        "systems and splits, in which the sample and half of it were timed one after the other. The times are medians "
+        "of the splits. In brackets is what follows from the 95% interval of the exponent on one more data set, "
+        f"[{number(low, 2)}, {number(high, 2)}]. It leaves out that a power may not describe larger samples, and that "
+        f"times of the same fit differ: the slowest split of a row took up to {number(disagreement)} times as long as "
+        "the fastest.",
     ]
 
 

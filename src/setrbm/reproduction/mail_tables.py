@@ -123,20 +123,6 @@ def _details(rows: list[Fold], curves: list[Curve]) -> MailCell:
     )
 
 
-def extrapolate(n_sets: list[int], seconds: list[float], n: int) -> tuple[float, float]:
-    r"""Return the seconds to fit n sets, and the exponent with which time grows, from two measurements.
-
-    .. math:: t(n) = t_2 \, (n / n_2)^p, \qquad p = \log(t_2 / t_1) / \log(n_2 / n_1)
-    """
-    (n_1, n_2), (t_1, t_2) = n_sets, seconds
-    if not (0 < n_1 < n_2 and min(t_1, t_2) > 0.0):
-        raise ValueError(
-            f"There must be two numbers of sets, the second larger, and positive times. Got {n_sets} and {seconds}."
-        )
-    power = math.log(t_2 / t_1) / math.log(n_2 / n_1)
-    return t_2 * (n / n_2) ** power, power
-
-
 def kernel_bytes(n: int) -> int:
     """Return the bytes of the kernel of n sets and of the copy that the solver makes."""
     return 2 * 8 * n**2
