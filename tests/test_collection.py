@@ -10,10 +10,12 @@ from scipy import stats
 from made_rows import FOLDS, REPEATS, cell, row
 from setrbm.evaluation import results
 from setrbm.evaluation.plots import COLORS
+from setrbm.evaluation.statistics import holm
 from setrbm.reproduction.collection import TRIES, Collection, CollectionRecords
 from setrbm.reproduction.collection_plots import MARKERS
 from setrbm.reproduction.collection_report import collection_text, write_collection_report
 from setrbm.reproduction.paper import DATASETS
+from setrbm.reproduction.rendering import escape_markdown, interval, p_value
 from setrbm.reproduction.systems import COMPARED, FORMER, OURS
 from test_cli import run
 
@@ -97,6 +99,23 @@ def test_the_page_shows_the_table_the_differences_and_what_is_on_record():
     assert "  | Newsgroups2 | 200 | 124 |" in text
     assert "Recipes that were run before" not in text
     assert "How it was made" not in text
+
+
+def test_leads_over_all_data_sets_are_corrected_for_the_number_of_comparisons():
+    whole = table()
+    others = [system for system in whole.ranked() if system != OURS]
+    found = [whole.over_data_sets(system) for system in others]
+    text = collection_text(whole, records())
+    for system, test, p in zip(others, found, holm([test.p for test in found]), strict=True):
+        assert f"| {escape_markdown(system)} | {interval(test)} | {p_value(p)} | " in text
+    clear = ", ".join(escape_markdown(system) for system in whole.clearly_different())
+    assert f"{len(others)} comparisons). Significant at the 5% level: {clear or 'none'}." in text
+
+
+@pytest.mark.skipif(not (ROOT / "results").exists(), reason="the results are not part of this copy")
+def test_one_lead_on_record_is_significant_after_the_correction_as_the_pages_say():
+    known = Collection(CollectionRecords.read(ROOT / "results").rows)
+    assert known.clearly_different() == ["ClassSetRBM XOR*"]
 
 
 def test_a_page_of_incomplete_results_has_no_comparisons():

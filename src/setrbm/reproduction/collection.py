@@ -9,7 +9,7 @@ from pathlib import Path
 from setrbm.datasets.benchmarks import BENCHMARKS
 from setrbm.evaluation import results, runs
 from setrbm.evaluation.results import Fold
-from setrbm.evaluation.statistics import LEVEL, Comparison, paired_t_test
+from setrbm.evaluation.statistics import LEVEL, Comparison, holm, paired_t_test
 from setrbm.reproduction.paper import FOLDS, REPEATS
 from setrbm.reproduction.records import Run
 from setrbm.reproduction.systems import COMPARED, OURS
@@ -80,6 +80,17 @@ class Collection(Table):
             for one in (OURS, system)
         )
         return paired_t_test(ours, theirs) if len(ours) == len(theirs) == len(datasets) else None
+
+    def over_all(self) -> dict[str, tuple[Comparison, float]]:
+        """Compare our defaults with every other system over all data sets, with p-values adjusted by Holm's method."""
+        others = [system for system in self.ranked() if system != OURS]
+        tests = {system: test for system in others if (test := self.over_data_sets(system)) is not None}
+        adjusted = holm([test.p for test in tests.values()])
+        return {system: (test, p) for (system, test), p in zip(tests.items(), adjusted, strict=True)}
+
+    def clearly_different(self) -> list[str]:
+        """Return the systems that our defaults differ significantly from over all data sets, after the adjustment."""
+        return [system for system, (_, p) in self.over_all().items() if p < 1 - LEVEL]
 
     def significant(self, system: str, sign: int) -> list[str]:
         """Return the data sets on which a system is significantly better (1) or worse (-1) than our defaults."""

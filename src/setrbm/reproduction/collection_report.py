@@ -16,6 +16,7 @@ from setrbm.reproduction.rendering import (
     markdown_table,
     marks_of,
     number,
+    p_value,
     title,
 )
 from setrbm.reproduction.report import IMAGES, write_page
@@ -142,25 +143,28 @@ def _table(table: Collection) -> list[str]:
 def _ours(table: Collection) -> list[str]:
     if OURS not in table.ranked():
         return []
-    rows = []
-    for system in table.ranked():
-        everywhere, in_paper = table.over_data_sets(system), table.over_data_sets(system, DATASETS)
-        if system == OURS or everywhere is None or in_paper is None:
-            continue
+    rows, compared = [], table.over_all()
+    for system, (everywhere, p) in compared.items():
+        in_paper = table.over_data_sets(system, DATASETS)
         means = [(table.mean(OURS, one) or 0.0) - (table.mean(system, one) or 0.0) for one in table.datasets]
         ahead = f"{sum(mean > 0 for mean in means)} of {len(means)}"
         worse, better = (", ".join(map(title, table.significant(system, sign))) or "none" for sign in (1, -1))
-        rows += [[escape_markdown(system), interval(everywhere), ahead, better, worse, interval(in_paper)]]
+        difference = [interval(everywhere), p_value(p)]
+        rows += [[escape_markdown(system), *difference, ahead, better, worse, interval(in_paper) if in_paper else "-"]]
+    clear = ", ".join(map(escape_markdown, table.clearly_different()))
     return [
         f"## {OURS} against every other row",
         "",
         *markdown_table(
-            ["difference", "ahead on", "significantly better on", "significantly worse on", "the paper's five"], rows
+            ["difference", "p", "ahead on", "significantly better on", "significantly worse on", "the paper's five"],
+            rows,
         ),
         "",
-        "Differences of the means over the data sets, with 95% intervals of the t-test paired by data set: an interval "
-        "that contains 0 leaves open which is better on data sets of this kind. Significance within a data set by the "
-        "corrected test with Holm's correction.",
+        "Differences of the means over the data sets, with 95% intervals of the t-test paired by data set. The "
+        "intervals are not corrected for the number of comparisons; p, of the same test, is (Holm's method, "
+        f"{len(compared)} comparisons). Significant at the 5% level: {clear or 'none'}. The other differences "
+        "leave open which is better on data sets of this kind. Significance within a data set by the corrected test "
+        "with Holm's correction.",
         "",
         f"![Differences by data set]({IMAGES}/{DIFFERENCES})",
     ]
