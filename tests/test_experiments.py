@@ -1,6 +1,7 @@
 """The experiments use training parts only, and judge candidates as described."""
 
 import importlib
+import re
 from pathlib import Path
 
 import numpy as np
@@ -119,11 +120,27 @@ def pictures_page(monkeypatch):
 
 
 def test_the_page_of_scanned_mail_shows_the_results_on_record(pictures_page):
-    files = [pictures_page.read(f"{name}.csv") for name in ("mail_pictures", "mail_pictures_words", "word_errors")]
+    names = ("mail_pictures", "mail_pictures_words", "word_errors", "page_types")
+    files = [pictures_page.read(f"{name}.csv") for name in names]
     rows = files[0]
     assert pictures_page.PAGE.read_text(encoding="utf-8") == pictures_page.text_of(*files)
     # Every system classified every test mail of every seed.
     assert len(rows) == 3 * 300 * len(pictures_page.SYSTEMS)
+
+
+def test_words_only_are_nowhere_measurably_behind_as_the_page_says(pictures_page):
+    lines = {line.split(" | ")[0]: line for line in pictures_page.blocks(pictures_page.read("mail_pictures.csv"))}
+    ends = re.findall(r"\[([+-][\d.]+), ([+-][\d.]+)\]", lines["| words only"])
+    assert len(ends) == len(pictures_page.GROUPS)
+    assert all(float(low) <= 0.0 <= float(high) for low, high in ends)
+    clear = {name: re.findall(r"\[\+(?!0\.0,)", line) for name, line in lines.items()}
+    assert [len(clear[f"| without {block}"]) for block in ("words", "grid", "layout", "types")] == [4, 0, 2, 1]
+
+
+def test_every_page_type_is_on_the_page_of_scanned_mail(pictures_page):
+    page = pictures_page.PAGE.read_text(encoding="utf-8")
+    for row in pictures_page.read("page_types.csv"):
+        assert f"| {row['type']} | {float(row['ROC AUC']):.2f} |" in page
 
 
 def slow_distance(one, other):
