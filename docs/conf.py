@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from docutils import nodes
 from scipy.sparse import csr_array
+from sphinx import addnodes
 
 from setrbm import ClassSetRBM, __version__
 
@@ -25,6 +27,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",  # the source is part of the site, which works without a network
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
@@ -32,7 +35,7 @@ extensions = [
 ]
 exclude_patterns = ["_build", "gallery"]
 templates_path = ["_templates"]
-toc_object_entries = False
+toc_object_entries_show_parents = "hide"
 
 # --- Markdown ---
 
@@ -41,17 +44,11 @@ myst_heading_anchors = 3
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
-# The order of the guide. A page that is not named here comes last.
-GUIDE = (
-    "data", "variants", "scaling", "text", "choosing", "explaining", "confidence", "rejecting", "scikit-learn",
-    "saving", "practice", "generative", "baselines", "command-line", "reproducing", "limits",
-)  # fmt: skip
-
 
 def guide_pages() -> list[str]:
-    """Return the names of the pages of the guide, in order."""
-    names = [path.stem for path in sorted((Path(__file__).parent / "guide").glob("*.md"))]
-    return sorted(names, key=lambda name: GUIDE.index(name) if name in GUIDE else len(GUIDE))
+    """Return the names of the pages of the guide, in the order of the table in ``guide.md``."""
+    table = (Path(__file__).parent / "guide.md").read_text(encoding="utf-8")
+    return re.findall(r"^\|.*\]\(guide/([\w-]+)\.md\) \|$", table, flags=re.MULTILINE)
 
 
 def prepare_markdown(app: Any, docname: str, source: list[str]) -> None:
@@ -84,6 +81,16 @@ def public_classes() -> dict[str, type]:
     return {cls.__name__: cls for cls in members if inspect.isclass(cls) and cls.__module__.startswith("setrbm")}
 
 
+def say_first_what_it_does(app: Any, doctree: nodes.document) -> None:
+    """Move the first sentence of a class or function above its signature, which may have many lines."""
+    for description in list(doctree.findall(addnodes.desc)):
+        text = description[-1]
+        has_a_page = description["objtype"] in ("class", "function") and isinstance(description.parent, nodes.section)
+        if has_a_page and text and isinstance(text[0], nodes.paragraph):
+            sentence = text.pop(0)
+            description.parent.insert(description.parent.index(description), sentence)
+
+
 autosummary_generate = True
 # Pages whose names differ from another's in case only would overwrite it on some disks.
 autosummary_filename_map = {
@@ -100,7 +107,6 @@ autosummary_context = {
 # Docstrings say types and shapes; annotations would say them again in the signature.
 autodoc_typehints = "none"
 autodoc_preserve_defaults = True
-python_maximum_signature_line_length = 80
 # The template of classes lists the members.
 numpydoc_show_class_members = False
 add_module_names = False
@@ -172,4 +178,5 @@ html_sidebars = {
 def setup(app: Any) -> None:
     """Connect what this file adds to Sphinx."""
     app.connect("source-read", prepare_markdown)
+    app.connect("doctree-read", say_first_what_it_does)
     app.connect("builder-inited", compile_kernels, priority=100)  # before the gallery
