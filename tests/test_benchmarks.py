@@ -19,6 +19,7 @@ TINY = {
     "hybrid": {"QUICK_SETS": 30, "N_HIDDEN": 5, "CHECKED_SETS": 4},
     "scaling": {"QUICK_SETS": 150, "QUICK_VISITS": 150, "N_HIDDEN": 5},
     "fit": {"QUICK_SETS": (20,), "N_FEATURES": 5, "QUICK_EPOCHS": 1},
+    "choosing": {"QUICK_SETS": (20,), "QUICK_EPOCHS": 1},
     "musk": {"MAX_EPOCHS": 2, "FOLDS": 2, "N_HIDDEN": 5},
     "memory": {"QUICK_SETS": 60},
 }
@@ -28,6 +29,7 @@ BARS_OF = {
     "hybrid": {"hybrid"},
     "scaling": {"scaling"},
     "fit": {"musk-fit"},
+    "choosing": set(),
     "musk": {"musk"},
     "memory": {"memory"},
 }
