@@ -84,6 +84,43 @@ def test_a_name_in_the_api_reference_exists_and_has_a_docstring(dotted):
     assert not any(part.startswith("_") for part in dotted.split("."))
 
 
+# --- guide ---
+
+
+def test_the_guide_lists_all_its_pages_and_begins_with_the_choice_of_a_model():
+    """The sidebar of the site has the order of this table."""
+    table = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+    pages = re.findall(r"^\|.*\]\(guide/([\w-]+)\.md\) \|$", table, flags=re.MULTILINE)
+    assert pages[0] == "which-model"
+    assert sorted(pages) == sorted(path.stem for path in (ROOT / "docs" / "guide").glob("*.md"))
+
+
+# --- settings of the site ---
+
+
+@pytest.fixture
+def conf(monkeypatch):
+    pytest.importorskip("sphinx", reason="the site is built in an environment of its own")
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    return importlib.import_module("conf")
+
+
+def test_the_sidebar_of_the_guide_has_all_pages_and_begins_with_the_choice_of_a_model(conf):
+    assert conf.guide_pages()[0] == "which-model"
+    assert set(conf.guide_pages()) == {path.stem for path in (ROOT / "docs" / "guide").glob("*.md")}
+
+
+@pytest.mark.parametrize(("kind", "moves"), [("class", True), ("function", True), ("data", False)])
+def test_a_page_says_first_what_its_class_or_function_does(kind, moves, conf):
+    text = conf.addnodes.desc_content("", conf.nodes.paragraph("", "What."), conf.nodes.paragraph("", "More."))
+    description = conf.addnodes.desc("", conf.addnodes.desc_signature("", "X(a=1)"), text, objtype=kind)
+    section = conf.nodes.section("", conf.nodes.title("", "X"), description)
+    conf.say_first_what_it_does(None, section)
+    assert section.astext().index("What.") < section.astext().index("X(a=1)") or not moves
+    assert (section[1] is description) is not moves
+    assert "More." in description.astext()
+
+
 # --- gallery ---
 
 
