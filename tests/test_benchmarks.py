@@ -378,3 +378,16 @@ def test_the_throughput_in_the_readme_is_the_measured_one(load):
     assert re.findall(r"[\d,]+ sets/s", readme) == [f"{measured[name]:,.0f} sets/s" for name in (ours, theirs)]
     ratio = measured["setrbm XOR*, 1 set per step ÷ PyTorch autograd, 1 set per step"]
     assert f"autograd is {ratio:.0f} times slower" in readme
+
+
+def test_the_cost_of_a_fit_in_the_guide_is_the_measured_one(load):
+    value = {row.what: row.value for row in load("report").all_rows(BENCHMARKS / "results")["choosing"]}
+    data = [name.partition(", ")[2] for name in value if "÷" in name]
+    guide = (ROOT / "docs" / "guide" / "choosing.md").read_text(encoding="utf-8")
+    for name in data:
+        single, choosing = value[f"ClassSetRBM, {name}"], value[f"ClassSetRBMCV, {name}"]
+        ratio = value[f"ClassSetRBMCV ÷ ClassSetRBM, {name}"]
+        assert f"| {name} | {single:.2f} s | {choosing:.1f} s | {ratio:.0f} |" in guide
+    ratios = [value[f"ClassSetRBMCV ÷ ClassSetRBM, {name}"] for name in data]
+    which = (ROOT / "docs" / "guide" / "which-model.md").read_text(encoding="utf-8")
+    assert f"{min(ratios):.0f} to {max(ratios):.0f} times the CPU time" in " ".join(which.split())
