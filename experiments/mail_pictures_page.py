@@ -158,7 +158,10 @@ def blocks(rows: Sequence[Row]) -> list[str]:
     """Return the table of what the blocks add: the leads over models without one of them, or with words only."""
     fewer = [system for system in SYSTEMS if system.startswith((f"{OURS} ", f"{OURS},"))]
     lines = [
-        [system.removeprefix(OURS).lstrip(", "), *(difference(rows, system, is_in) for is_in in GROUPS.values())]
+        [
+            system.removeprefix(OURS).lstrip(", "),
+            *(difference(rows, system, is_in).replace(" [", "<br>[") for is_in in GROUPS.values()),
+        ]
         for system in fewer
     ]
     return markdown_table([name.removesuffix(" evidence").removesuffix(" needed") for name in GROUPS], lines)
