@@ -168,6 +168,8 @@ html_sidebars = {
         "model",
         "reproduction",
         "table2",
+        "collection",
+        "scanned_mail",
         "performance",
         "changelog",
         "contributing",

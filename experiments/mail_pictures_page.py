@@ -174,7 +174,7 @@ def page_types(rows: Sequence[Row]) -> list[str]:
         for row in sorted(rows, key=lambda row: -float(row["ROC AUC"]))
     ]
     (n_pages,) = {row["pages"] for row in rows}
-    return markdown_table([f"area<br>({n_pages} pages per type)", "highest score", "most often mistaken for"], lines)
+    return markdown_table([f"area<br>({n_pages} pages each)", "highest<br>score", "mistaken for"], lines)
 
 
 def majority(rows: Sequence[Row], is_in: Which) -> float:
