@@ -8,7 +8,8 @@ sets. The same without the busy processes.
 
 from __future__ import annotations
 
-import multiprocessing
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -27,24 +28,16 @@ QUICK_SHARE = 10
 EPOCHS, EPOCHS_CV = 20, 5
 
 
-def spin() -> None:
-    """Keep a core busy."""
-    while True:
-        pass
-
-
 @contextmanager
 def busy(n: int) -> Iterator[None]:
     """Keep n cores busy with another process each."""
-    others = [multiprocessing.get_context("spawn").Process(target=spin, daemon=True) for _ in range(n)]
-    for other in others:
-        other.start()
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n)]
     try:
         yield
     finally:
         for other in others:
             other.kill()
-            other.join()
+            other.wait()
 
 
 def problems(share: int) -> dict[str, tuple[Bags, np.ndarray]]:
