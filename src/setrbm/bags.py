@@ -5,6 +5,7 @@ Longer than other modules, since every input format is converted to ``Bags`` and
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NoReturn, get_args, overload
 
@@ -60,13 +61,23 @@ class Bags:
         self.X = _as_matrix(X)
         self.offsets = _as_offsets(offsets, self.X.shape[0])
         self._ids = None if ids is None else _as_ids(ids, len(self))
+        # Of selected sets: where they were in the bags they were selected from first.
+        self._positions: Integers | None = None
         self.feature_names = None if feature_names is None else _as_names(feature_names, self.X.shape[1])
 
     @classmethod
-    def _trusted(cls, X: Any, offsets: Integers, ids: Labels | None, feature_names: Labels | None) -> Bags:
+    def _trusted(
+        cls,
+        X: Any,
+        offsets: Integers,
+        ids: Labels | None,
+        feature_names: Labels | None,
+        positions: Integers | None = None,
+    ) -> Bags:
         """Create bags from parts that have been checked."""
         bags = cls.__new__(cls)
         bags.X, bags.offsets, bags._ids, bags.feature_names = X, offsets, ids, feature_names
+        bags._positions = positions
         return bags
 
     @classmethod
@@ -122,8 +133,11 @@ class Bags:
         for k, part in enumerate(parts):
             if _as_tuple(names) != _as_tuple(part.feature_names):
                 raise ValueError(f"All parts must have the same feature names. Part {k} differs from the first.")
-        offsets = offsets_of(sizes)
-        return cls(joined.X, offsets, np.concatenate([part.ids for part in parts]), names)
+        ids = np.concatenate([part.ids for part in parts])
+        are_given = any(part.given_ids is not None for part in parts)
+        bags = cls(joined.X, offsets_of(sizes), ids if are_given else None, names)
+        bags._positions = None if are_given else ids
+        return bags
 
     @classmethod
     def from_array(
@@ -280,11 +294,16 @@ class Bags:
         dense = X.toarray() if sparse.issparse(X) else X
         columns: dict[str, Any] = {bag: groups}
         if y is not None:
-            columns[label] = np.repeat(_as_column(y, len(self), "y", "set"), self.sizes)
+            columns[label] = self.of_each_vector(y)
         names = self.feature_names
         for i in range(dense.shape[1]):
             columns[f"f{i}" if names is None else str(names[i])] = dense[:, i]
         return as_frame(columns, backend)
+
+    def of_each_vector(self, y: npt.ArrayLike) -> Labels:
+        """Return the label of the set of each vector, given one label per set."""
+        check_order(self, y)
+        return np.repeat(_as_column(y, len(self), "y", "set"), self.sizes)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -304,7 +323,17 @@ class Bags:
     @property
     def ids(self) -> Labels:
         """The id of each set; by default its position."""
-        return np.arange(len(self)) if self._ids is None else self._ids
+        return self.positions if self._ids is None else self._ids
+
+    @property
+    def given_ids(self) -> Labels | None:
+        """The ids that the sets were given; None if they have only positions."""
+        return self._ids
+
+    @property
+    def positions(self) -> Integers:
+        """Where each set was in the bags that these were selected from."""
+        return np.arange(len(self)) if self._positions is None else self._positions
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -325,7 +354,7 @@ class Bags:
             )
         X = _as_matrix(X)
         names = None if feature_names is None else _as_names(feature_names, X.shape[1])
-        return Bags._trusted(X, self.offsets, self._ids, names)
+        return Bags._trusted(X, self.offsets, self._ids, names, self._positions)
 
     def check_finite(self) -> None:
         """Raise ValueError naming the first value that is NaN or infinite."""
@@ -357,7 +386,7 @@ class Bags:
         else:
             row, column = divmod(flat, int(self.X.shape[1]))
         at = int(np.searchsorted(self.offsets, row, side="right")) - 1
-        name = "" if self._ids is None else f" ({self._ids[at]!s})"
+        name = "" if self._ids is self._positions is None else f" ({self.ids[at]!s})"
         feature = "" if self.feature_names is None else f" ({self.feature_names[column]!s})"
         return f"the set at index {at}{name}, vector {row - self.offsets[at]}, feature {column}{feature}"
 
@@ -383,14 +412,16 @@ class Bags:
         """Return the sets from start to stop, as a view."""
         offsets = self.offsets[start : max(start, stop) + 1]
         _refuse_none(len(offsets) - 1)
-        ids = np.arange(start, stop) if self._ids is None else self._ids[start:stop]
-        return Bags._trusted(self.X[offsets[0] : offsets[-1]], offsets - offsets[0], ids, self.feature_names)
+        ids = None if self._ids is None else self._ids[start:stop]
+        X = self.X[offsets[0] : offsets[-1]]
+        return Bags._trusted(X, offsets - offsets[0], ids, self.feature_names, self.positions[start:stop])
 
     def _take(self, positions: Integers) -> Bags:
         """Return the sets at these positions, as a copy."""
         _refuse_none(len(positions))
         rows, offsets = rows_of(self.offsets, positions)
-        return Bags._trusted(self.X[rows], offsets, self.ids[positions], self.feature_names)
+        ids = None if self._ids is None else self._ids[positions]
+        return Bags._trusted(self.X[rows], offsets, ids, self.feature_names, self.positions[positions])
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(
@@ -427,6 +458,69 @@ def rows_of(offsets: Integers, sets: Integers) -> tuple[Integers, Integers]:
     sizes = np.diff(offsets)[sets]
     chosen = offsets_of(sizes)
     return np.arange(chosen[-1]) + np.repeat(offsets[sets] - chosen[:-1], sizes), chosen
+
+
+def check_order(sets: Any, values: Any, name: str = "y") -> None:
+    """Refuse one value per set whose index holds the ids of the sets in another order, or other ids.
+
+    Values without an index, and sets whose ids were not given, are taken in their order. So are values whose index
+    counts rows: a range, the positions of the sets where they were selected from, or integers if the ids are none.
+
+    Parameters
+    ----------
+    sets : Bags, or anything with ``given_ids``
+    values : array-like
+        Labels or weights, perhaps a pandas Series.
+    name : str
+        What to call them in messages.
+    """
+    ids, index = getattr(sets, "given_ids", None), getattr(values, "index", None)
+    # Lists have a method of that name.
+    if ids is None or index is None or callable(index) or type(index).__name__ == "RangeIndex":
+        return
+    given = np.asarray(index)
+    selected = sets._positions if isinstance(sets, Bags) else None
+    if len(given) != len(ids) or (selected is not None and np.array_equal(given, selected)):
+        return
+    given_codes, codes = _common_codes(given, ids)
+    if given_codes == codes:
+        return
+    others = Counter(given_codes) - Counter(codes)
+    others = Counter(given_codes) - Counter(codes)
+    if others and _counts_rows(given, ids):
+        return
+    differ = [k for k, code in enumerate(codes) if given_codes[k] != code and (not others or given_codes[k] in others)]
+    first, in_order = differ[0], f"{name}.loc[{'bags' if isinstance(sets, Bags) else 'X'}.ids]"
+    where = f"{given[first]!s} at index {first}, where the set is {ids[first]!s}"
+    if not others:
+        raise ValueError(
+            f"{name} must be in the order of the sets. Its index holds the same ids in another order: {len(differ):,} "
+            f"of {len(ids):,} differ, the first {where}. Use {in_order}."
+        )
+    cure = f"If the values are in the order of the sets, use {name}.to_numpy()."
+    if others.total() < len(ids):
+        # Of sets that are split, labels in another order belong to other sets.
+        cure = f"Put the values in the order of all sets before they are split: {in_order}."
+    raise ValueError(
+        f"The index of {name} must hold the ids of the sets. Got {others.total():,} other ids of {len(ids):,}, the "
+        f"first {where}. {cure}"
+    )
+
+
+def _common_codes(given: Labels, ids: Labels) -> tuple[list[int], list[int]]:
+    """Return an integer for each value, the same for equal values, whatever their type; -1 for those not in ids."""
+    if given.dtype.kind == ids.dtype.kind == "M":
+        # Times of different units.
+        common = np.promote_types(given.dtype, ids.dtype)
+        given, ids = given.astype(common), ids.astype(common)
+    values = ids.tolist()
+    code = {value: k for k, value in enumerate(values)}
+    return [code.get(value, -1) for value in given.tolist()], [code[value] for value in values]
+
+
+def _counts_rows(given: Labels, ids: Labels) -> bool:
+    """Return whether an index that differs from the ids holds the numbers of rows of some table."""
+    return given.dtype.kind in "iu" and (ids.dtype.kind not in "iu" or np.array_equal(given, np.arange(len(given))))
 
 
 def _as_matrix(X: Any) -> Any:

@@ -23,7 +23,7 @@ from scipy import sparse
 from setrbm._files import replacing
 from setrbm._text import listed
 from setrbm._types import Array
-from setrbm.bags import Bags
+from setrbm.bags import Bags, check_order
 
 Reader = Callable[[Path], tuple[Bags, npt.NDArray[Any]]]
 NPZ_LOCAL_HEADER = 30
@@ -200,6 +200,7 @@ def write_shards(
     memory, write each part with ``write_shard(path, bags, y)``. See ``Shards`` for an example.
     """
     bags = bags if isinstance(bags, Bags) else Bags.from_list(bags)
+    check_order(bags, y)
     labels = _as_labels(y, len(bags))
     if sets_per_shard < 1:
         raise ValueError(f"sets_per_shard must be at least 1. Got {sets_per_shard}.")
@@ -218,6 +219,7 @@ def write_shards(
 
 def write_shard(path: Path, bags: Bags, y: npt.ArrayLike) -> None:
     """Write one shard atomically."""
+    check_order(bags, y)
     labels = _as_labels(y, len(bags))
     arrays: dict[str, Any] = {"offsets": bags.offsets, "y": labels, "n_features": np.array(bags.shape[1])}
     if bags.is_sparse:

@@ -135,7 +135,7 @@ def write_csv(
     X, groups = bags.to_groups()
     columns = [groups.tolist()]
     if y is not None:
-        columns.append(np.repeat(np.asarray(y), bags.sizes).tolist())
+        columns.append(bags.of_each_vector(y).tolist())
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([bag, *([] if y is None else [label]), *_feature_names(bags)])
@@ -165,7 +165,7 @@ def write_parquet(
     Bags(2 sets, 2 vectors, 3 features, CSR float64)
     """
     X, groups = bags.to_groups()
-    labels = None if y is None else np.repeat(np.asarray(y), bags.sizes)
+    labels = None if y is None else bags.of_each_vector(y)
     needs_pyarrow(f"Writing {str(path)!r}")
     with replacing(Path(path)) as file:
         write_sets_to(file, groups, X, _feature_names(bags), labels, bag, label)

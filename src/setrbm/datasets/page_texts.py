@@ -72,6 +72,11 @@ class PageTexts:
         return PageTexts([self.documents[k] for k in positions], y, self.ids[positions])
 
     @property
+    def given_ids(self) -> Labels | None:
+        """The ids; None if they are integers, which may be the numbers of lines."""
+        return None if self.ids.dtype.kind in "iu" else self.ids
+
+    @property
     def n_pages(self) -> int:
         """The number of pages of all documents."""
         return sum(map(len, self.documents))

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from setrbm._types import Floats, Integers
-from setrbm.bags import Bags
+from setrbm.bags import Bags, check_order
 from setrbm.datasets.mail_plan import PAGE_TYPES
 from setrbm.documents.page_text import page_text
 from setrbm.documents.page_types import detectors
@@ -152,6 +152,7 @@ class DocumentFeatures(CanSave, TransformerMixin, BaseEstimator, auto_wrap_outpu
     def fit_transform(self, X: Any, y: Any = None) -> Bags:
         """Make the vocabulary and return the sets of the documents."""
         self._check_blocks()
+        check_order(X, y)
         words = None
         if "words" in self.blocks:
             vocabulary = PageWords() if self.words is None else clone(self.words)

@@ -263,6 +263,11 @@ class Documents(Sequence[Document]):
         return np.array([document.id for document in self._items], dtype=str)
 
     @property
+    def given_ids(self) -> npt.NDArray[np.str_]:
+        """The ids, with which labels that have an index are compared."""
+        return self.ids
+
+    @property
     def n_pages(self) -> int:
         """The number of pages of all documents."""
         return sum(map(len, self._items))

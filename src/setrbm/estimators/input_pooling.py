@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from setrbm._types import Array, Integers
-from setrbm.bags import Bags
+from setrbm.bags import Bags, check_order
 from setrbm.estimators.file_parts import CanSave
 from setrbm.estimators.inputs import as_bags, unchanged_on_error
 
@@ -54,7 +54,8 @@ class InputPooling(CanSave, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : Bags, list of matrices, 3-D array, or matrix (each row a set of one vector)
-        y : ignored
+        y : array-like of shape (n_sets,), optional
+            Not learned from. Labels that are not in the order of the sets are refused, as by a classifier.
 
         Returns
         -------
@@ -62,7 +63,7 @@ class InputPooling(CanSave, TransformerMixin, BaseEstimator):
         """
         with unchanged_on_error(self):
             self._check_statistics()
-            as_bags(self, X, reset=True)
+            check_order(as_bags(self, X, reset=True), y)
         return self
 
     def transform(self, X: Any) -> Any:

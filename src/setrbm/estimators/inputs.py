@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from setrbm._text import is_number
 from setrbm._types import Array, Floats, Integers
 from setrbm._warnings import warn
-from setrbm.bags import Bags, as_array, first_text
+from setrbm.bags import Bags, as_array, check_order, first_text
 from setrbm.engines.protocol import LabeledSets
 from setrbm.estimators.labels import as_codes
 from setrbm.estimators.settings import Settings
@@ -175,9 +175,15 @@ def _check_features(estimator: Any, bags: Bags, reset: bool) -> None:
         )
 
 
+def as_sample_weights(bags: Bags, sample_weight: Any) -> Floats:
+    """Return one non-negative weight per set, by default 1."""
+    check_order(bags, sample_weight, "sample_weight")
+    return np.array(_check_sample_weight(sample_weight, bags, dtype=np.float64, ensure_non_negative=True))
+
+
 def as_weights(bags: Bags, y: Any, sample_weight: Any, class_weight: Any) -> Floats:
     """Return one non-negative weight per set: its sample weight times the weight of its class."""
-    weight = np.array(_check_sample_weight(sample_weight, bags, dtype=np.float64, ensure_non_negative=True))
+    weight = as_sample_weights(bags, sample_weight)
     if class_weight is not None:
         weight *= compute_sample_weight(class_weight, np.asarray(y).ravel())
     return weight

@@ -12,7 +12,7 @@ from sklearn.utils.validation import column_or_1d
 
 from setrbm._text import count
 from setrbm._types import Integers
-from setrbm.bags import Bags, is_missing
+from setrbm.bags import Bags, check_order, is_missing
 
 
 def refuse_what_is_no_labels(y: Any) -> None:
@@ -31,7 +31,7 @@ def refuse_what_is_no_labels(y: Any) -> None:
 
 def as_codes(bags: Bags, y: Any, classes: npt.NDArray[Any] | None = None) -> tuple[npt.NDArray[Any], Integers]:
     """Return the classes and the class code of each set."""
-    y = as_labels(y, len(bags), bags.n_vectors)
+    y = as_labels(bags, y, len(bags), bags.n_vectors)
     if classes is None:
         return codes_of(y)
     codes = np.searchsorted(classes, y)
@@ -49,17 +49,15 @@ def codes_of(labels: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Integers]:
     return classes, codes
 
 
-def as_labels(y: Any, n_sets: int, n_vectors: int | None = None) -> npt.NDArray[Any]:
-    """Return labels as an array; refuse what is not one label for each set, all of one type and none missing."""
+def as_labels(X: Any, y: Any, n_sets: int, n_vectors: int | None = None) -> npt.NDArray[Any]:
+    """Return the labels of sets X as an array.
+
+    Refuse what is not one label for each set, in the order of the sets, all of one type and none missing.
+    """
     refuse_what_is_no_labels(y)
     given, y = y, column_or_1d(y, warn=True)
-    if len(y) == n_vectors != n_sets:
-        raise ValueError(
-            f"y must hold one label for each of the {n_sets} sets. Got {len(y)}, one per vector. Bags.from_groups "
-            "and Bags.from_frame give the label of each set."
-        )
-    if len(y) != n_sets:
-        raise ValueError(f"y must hold one label for each of the {count(n_sets, 'set')}. Got {count(len(y), 'label')}.")
+    refuse_other_number(y, n_sets, n_vectors)
+    check_order(X, given)
     if y.dtype.kind == "f" and np.isinf(y).any():
         raise ValueError("Input y contains NaN or infinity. Every set must have a label.")
     if (missing := np.flatnonzero(is_missing(given, y))).size:
@@ -71,6 +69,17 @@ def as_labels(y: Any, n_sets: int, n_vectors: int | None = None) -> npt.NDArray[
         raise ValueError(f"All labels must be of one type. Got {' and '.join(kinds)} in y.")
     check_classification_targets(y)
     return np.asarray(y)
+
+
+def refuse_other_number(y: npt.NDArray[Any], n_sets: int, n_vectors: int | None = None) -> None:
+    """Refuse labels that are not one for each set."""
+    if len(y) == n_vectors != n_sets:
+        raise ValueError(
+            f"y must hold one label for each of the {n_sets} sets. Got {len(y)}, one per vector. Bags.from_groups "
+            "and Bags.from_frame give the label of each set."
+        )
+    if len(y) != n_sets:
+        raise ValueError(f"y must hold one label for each of the {count(n_sets, 'set')}. Got {count(len(y), 'label')}.")
 
 
 def _types_of(given: Any, y: npt.NDArray[Any]) -> list[str]:

@@ -122,7 +122,7 @@ class PageWords(CanSave, TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         """Make the vocabulary and return the sets of the documents; the pages are read only once."""
         self._check_settings()
         pages, offsets = as_pages(X)
-        codes = self._codes_of(y, len(offsets) - 1)
+        codes = self._codes_of(X, y, len(offsets) - 1)
         if not any(WORD.search(page) for page in pages):
             raise ValueError(
                 "At least one training page must have a word, that is, two or more letters or digits in a row. Got "
@@ -178,13 +178,13 @@ class PageWords(CanSave, TransformerMixin, BaseEstimator, auto_wrap_output_keys=
     def _as_bags(self, counts: Any, offsets: Integers) -> Bags:
         return Bags(weighted(counts, self.weights, self.factors_), offsets, feature_names=self.words_)
 
-    def _codes_of(self, y: Any, n_sets: int) -> Integers | None:
+    def _codes_of(self, X: Any, y: Any, n_sets: int) -> Integers | None:
         """Return the class of each document; None if there are no labels, or none that are used."""
         if self.weights == "informative" and y is None:
             raise ValueError("PageWords(weights='informative') needs labels: fit(X, y). Without labels, use 'tfidf'.")
         if y is None or (self.weights != "informative" and self.pairs != "auto"):
             return None
-        return codes_of(as_labels(y, n_sets))[1]
+        return codes_of(as_labels(X, y, n_sets))[1]
 
     def _vocabulary(self, counts: Any, offsets: Integers, codes: Integers | None) -> tuple[Integers, Floats]:
         """Return the columns of the words of the vocabulary, in alphabetical order, and the factor of each."""

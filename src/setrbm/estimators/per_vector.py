@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from setrbm.bags import Bags
+from setrbm.bags import Bags, check_order
 from setrbm.estimators.file_parts import CanSave
 from setrbm.estimators.inputs import as_bags, unchanged_on_error
+from setrbm.estimators.labels import refuse_other_number, refuse_what_is_no_labels
 
 
 class PerVector(CanSave, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
@@ -46,8 +48,7 @@ class PerVector(CanSave, TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         """Fit the transformer on all vectors; if labels are given, each vector gets the label of its set."""
         with unchanged_on_error(self):
             bags = as_bags(self, X, reset=True, finite=False)
-            labels = None if y is None else np.repeat(np.asarray(y), bags.sizes, axis=0)
-            self.transformer_ = clone(self.transformer).fit(bags.X, labels)
+            self.transformer_ = clone(self.transformer).fit(bags.X, None if y is None else _of_each_vector(bags, y))
         return self
 
     def transform(self, X: Any) -> Bags:
@@ -73,3 +74,12 @@ class PerVector(CanSave, TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _of_each_vector(bags: Bags, y: Any) -> npt.NDArray[Any]:
+    """Return the label of the set of each vector."""
+    refuse_what_is_no_labels(y)
+    labels = np.asarray(y)
+    refuse_other_number(labels, len(bags), bags.n_vectors)
+    check_order(bags, y)
+    return np.repeat(labels, bags.sizes, axis=0)

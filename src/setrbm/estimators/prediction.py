@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -20,7 +20,8 @@ from setrbm.energy import Params
 from setrbm.engines import get_engine
 from setrbm.engines.protocol import Spec
 from setrbm.estimators.inputs import as_bags
-from setrbm.estimators.labels import as_codes, refuse_what_is_no_labels
+from setrbm.estimators.labels import as_codes
+from setrbm.estimators.scoring import SetClassifierMixin
 from setrbm.estimators.settings import Settings
 from setrbm.explain import Explanation, explain
 from setrbm.scaling import RangeCheck, Scaling, checked_range
@@ -28,7 +29,7 @@ from setrbm.shards import Shards
 from setrbm.training import HISTORY, Outcome
 
 
-class BaseSetClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class BaseSetClassifier(CallbackSupportMixin, SetClassifierMixin, BaseEstimator):
     """Prediction of all estimators that are trained by the engines; subclasses declare constructor and ``fit``."""
 
     letters: ClassVar[tuple[str, ...]] = ("W", "U", "b", "c", "d")
@@ -168,8 +169,7 @@ class BaseSetClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         if isinstance(X, Shards) and y is None:
             y = np.concatenate([labels for _, _, labels in X])
-        refuse_what_is_no_labels(y)
-        return float(super().score(X, y, sample_weight))
+        return super().score(X, y, sample_weight)
 
     def check_range(self, X: Any) -> RangeCheck:
         """Count what lies outside the range that was seen in fit, which predictions clip: values, and sizes of sets.

@@ -1,13 +1,16 @@
-"""Checks of ``scoring`` before training: that the scorer exists, and that it can score the classes of the data."""
+"""``score`` of classifiers of sets, and checks of ``scoring`` before training."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from sklearn.base import ClassifierMixin
 from sklearn.metrics import get_scorer_names
 
 from setrbm._text import listed, nearest
 from setrbm._types import Array
+from setrbm.bags import check_order
+from setrbm.estimators.labels import refuse_what_is_no_labels
 
 # scikit-learn's scorers for two classes, and what to use instead with more.
 FOR_TWO_CLASSES = {
@@ -17,6 +20,24 @@ FOR_TWO_CLASSES = {
     "recall": "recall_macro",
     "jaccard": "jaccard_macro",
 }
+
+
+class SetClassifierMixin(ClassifierMixin):
+    """scikit-learn's mixin of classifiers, with labels and weights that are checked against the ids of the sets."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy.
+
+        Parameters
+        ----------
+        X : sets, as for ``fit``
+        y : array-like of shape (n_sets,)
+        sample_weight : array-like of shape (n_sets,), optional
+        """
+        refuse_what_is_no_labels(y)
+        check_order(X, y)
+        check_order(X, sample_weight, "sample_weight")
+        return float(super().score(X, y, sample_weight))
 
 
 def check_name(scoring: Any) -> None:

@@ -9,12 +9,12 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.svm import SVC
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from setrbm import kernels
 from setrbm._threads import as_threads
@@ -22,9 +22,10 @@ from setrbm._types import Array, Floats, Integers
 from setrbm.bags import Bags
 from setrbm.estimators.cv_results import cv_results
 from setrbm.estimators.file_parts import CanSave
-from setrbm.estimators.inputs import as_bags, unchanged_on_error
+from setrbm.estimators.inputs import as_bags, as_sample_weights, unchanged_on_error
 from setrbm.estimators.labels import as_codes
 from setrbm.estimators.machine import Calibration, Machine, as_columns
+from setrbm.estimators.scoring import SetClassifierMixin
 from setrbm.estimators.settings import positive
 from setrbm.kernels import SetKernel, Side
 from setrbm.scaling import RangeCheck, Scaling, checked_range
@@ -41,7 +42,7 @@ def _wants_probabilities(estimator: BaseSetSVC) -> bool:
 
 
 @dataclass(eq=False, repr=False)
-class BaseSetSVC(CanSave, ClassifierMixin, BaseEstimator):
+class BaseSetSVC(CanSave, SetClassifierMixin, BaseEstimator):
     """What both estimators share; subclasses say how C, gamma and threshold are found."""
 
     kernel: SetKernel = "migraph"
@@ -71,7 +72,7 @@ class BaseSetSVC(CanSave, ClassifierMixin, BaseEstimator):
             self._check_settings()
             bags = as_bags(self, X, reset=True)
             classes, codes = as_codes(bags, y)
-            weight = _check_sample_weight(sample_weight, bags, dtype=np.float64, ensure_non_negative=True)
+            weight = as_sample_weights(bags, sample_weight)
             # Sets of weight zero are dropped.
             kept = np.flatnonzero(weight > 0.0)
             bags, weight = bags[kept], weight[kept]

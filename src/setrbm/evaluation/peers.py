@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
@@ -23,6 +23,7 @@ from setrbm.bags import Bags
 from setrbm.estimators import InputPooling, PerVector
 from setrbm.estimators.inputs import as_bags, unchanged_on_error
 from setrbm.estimators.labels import as_codes
+from setrbm.estimators.scoring import SetClassifierMixin
 from setrbm.estimators.settings import choices_of
 from setrbm.scaling import Scaling
 from setrbm.training import hold_out
@@ -44,7 +45,7 @@ def pooled_svm(C: float = 1.0, gamma: Any = "scale", **settings: Any) -> Pipelin
 
 
 @dataclass(eq=False, repr=False)
-class GatedAttention(ClassifierMixin, BaseEstimator):
+class GatedAttention(SetClassifierMixin, BaseEstimator):
     """Gated-attention network for two classes (torchmil's ABMIL) with the learning rate chosen on held-out sets.
 
     Needs the extra ``peers``. Trained with Adam, one set per step. For a fair comparison it follows the recipe of our

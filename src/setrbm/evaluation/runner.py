@@ -17,7 +17,7 @@ from typing import Any
 import joblib
 import numpy as np
 
-from setrbm.bags import Bags
+from setrbm.bags import Bags, check_order
 from setrbm.evaluation import results
 from setrbm.evaluation.fold_files import Finished, FoldFiles
 from setrbm.evaluation.plans import Plan, System
@@ -186,6 +186,7 @@ def seen_by(system: System, sets: Any) -> Any:
 
 
 def _task(plan: Plan, system: System, dataset: str, data: tuple[Any, Any], known: dict[Any, Fold], path: Path) -> Task:
+    check_order(*data)
     bags, y = seen_by(system, data[0]), data[1]
     digest = settings_digest(system.make(0, plan.quick, "cpu", 1), bags, y, plan.folds, plan.repeats, plan.seed)
     engine = system.library or ("gpu" if plan.engine == "gpu" and system.side_by_side else "cpu")

@@ -52,7 +52,7 @@ def check_seed(seed: Any) -> None:
 def labels_of(X: Any, y: Any) -> npt.NDArray[Any]:
     """Return the labels of sets as an array, checked."""
     n = _num_samples(X)
-    return as_labels(y, n, getattr(X, "n_vectors", n))
+    return as_labels(X, y, n, getattr(X, "n_vectors", n))
 
 
 def check_split(y: npt.NDArray[Any], held_out: float) -> tuple[list[Any], int]:

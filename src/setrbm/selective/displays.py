@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from setrbm._types import Floats
+from setrbm.bags import check_order
 from setrbm.selective.curves import SelectiveCurve, Sureness, check_predictions, selective_curve, sureness
 
 
@@ -46,6 +47,7 @@ class _CurveDisplay:
         ax : matplotlib Axes, optional
         **kwargs : passed to ``Axes.plot``
         """
+        check_order(X, y)
         predicted, scores = sureness(estimator, X, kind)
         name = type(estimator).__name__ if name is None else name
         return cls.from_predictions(y, predicted, scores, name=name, ax=ax, **kwargs)
@@ -165,6 +167,7 @@ class ReliabilityDisplay:
         cls, estimator: Any, X: Any, y: Any, *, n_bins: int = 10, name: str | None = None, ax: Any = None
     ) -> Self:
         """Draw the reliability of a fitted classifier on labeled sets."""
+        check_order(X, y)
         name = type(estimator).__name__ if name is None else name
         return cls.from_predictions(y, *sureness(estimator, X), n_bins=n_bins, name=name, ax=ax)
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 from sklearn.utils.metaestimators import available_if
@@ -20,6 +20,7 @@ from setrbm._text import listed
 from setrbm._types import Floats, Integers, Mask
 from setrbm._warnings import warn
 from setrbm.estimators.file_parts import CanSave
+from setrbm.estimators.scoring import SetClassifierMixin
 from setrbm.selective.checks import (
     check_classifier,
     check_rejected,
@@ -61,7 +62,7 @@ class HeldOut:
 
 
 @dataclass(eq=False, repr=False)
-class RejectOption(CanSave, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class RejectOption(CanSave, MetaEstimatorMixin, SetClassifierMixin, BaseEstimator):
     """A classifier that leaves the sets it is not sure of to a person, and promises a precision for the others.
 
     On held-out sets it chooses the lowest threshold for which, with the stated confidence, at least the wanted part of
