@@ -195,6 +195,49 @@ def test_text_in_a_list_of_sets_is_refused(sets):
         Bags.from_list(sets)
 
 
+DAYS = np.array(["2020-01-01", "NaT"], "M8[ns]")[:, np.newaxis]
+NO_NUMBERS = {
+    "dates": (DAYS, "Got dates or durations, the first 2020-01-01"),
+    "days": (DAYS.astype("M8[D]"), "Got dates or durations, the first 2020-01-01"),
+    "durations": (DAYS - DAYS[0], "Got dates or durations, the first 0 nanoseconds"),
+    "objects of pandas": (np.array([[1.0], [pd.Timestamp("2020-01-01")]], object), "durations, the first 2020-01-01"),
+    "missing": (np.array([[1.0], [pd.NaT]], object), "Got dates or durations, the first NaT"),
+    "pandas' durations": (np.array([[pd.Timedelta(1, "s")], [1.0]], object), "durations, the first 0 days 00:00:01"),
+    "objects of numpy": (np.array([[1.0], [np.datetime64("2020-01-01")]], object), "the first 2020-01-01"),
+    "numpy's durations": (np.array([[np.timedelta64(1, "D")], [1.0]], object), "the first 1 days"),
+    "numbers as text": (np.array([["1e3"], ["2"]]), r"numbers written as text, the first '1e3'.*X.astype\(float\)"),
+    "numbers as objects": (np.array([[1.0], ["1e3"]], object), "numbers written as text, the first '1e3'"),
+    "bytes": (np.array([[b"1"], [b"2"]]), "numbers written as text, the first .*1"),
+    "strings of variable length": (np.array([["1"], ["2"]], np.dtypes.StringDType()), "as text, the first '1'"),
+    "text": (np.array([["1"], ["one"]]), "Got text, the first 'one'. Turn text into numbers first"),
+}
+
+
+@pytest.mark.parametrize("kind", NO_NUMBERS)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda X: Bags(X, [0, 2]),
+        lambda X: Bags.from_list([np.eye(1), X]),
+        lambda X: Bags.from_array(X[np.newaxis]),
+        lambda X: Bags.from_groups(X, [7, 7]),
+        lambda X: Bags.from_groups(pd.DataFrame(X), [7, 7]),
+        lambda X: Bags.from_rows(X),
+        lambda X: Bags(np.eye(2), [0, 2]).with_vectors(X),
+    ],
+    ids=["constructor", "from_list", "from_array", "from_groups", "frame", "from_rows", "with_vectors"],
+)
+def test_dates_durations_and_text_are_no_numbers(make, kind):
+    X, message = NO_NUMBERS[kind]
+    with pytest.raises(ValueError, match=f"All values must be numbers. .*{message}"):
+        make(X)
+
+
+def test_objects_that_are_numbers_are_taken_and_none_is_missing():
+    X = np.array([[1, 2.5], [True, None], [np.float32(0.5), np.int8(3)]], object)
+    np.testing.assert_array_equal(Bags(X, [0, 3]).X, [[1.0, 2.5], [1.0, np.nan], [0.5, 3.0]])
+
+
 @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
 def test_a_data_frame_needs_its_package(backend, monkeypatch):
     def missing(*_, **__):

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.preprocessing import StandardScaler
 
 from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV, load
 from setrbm.estimators import InputPooling, MaxOutClassifier, PerVector, SetSVC
@@ -132,7 +133,8 @@ def test_what_is_no_matrix_is_refused_in_words(estimator, X, kind, message):
         ),
         (np.array([["cat", "dog"], ["1", "2"]]), "numbers. Got text, the first 'cat'"),
         (np.array([[["1", "cat"]], [["2", "3"]]]), "numbers. Got text, the first 'cat'"),
-        ([np.array([["1", "2"]]), np.array([["cat", "2"]])], "numbers. Got text, the first 'cat'"),
+        ([np.eye(2), np.array([["2", "cat"]])], "numbers. Got text, the first 'cat'"),
+        ([np.array([["1", "2"]]), np.eye(2)], r"Got numbers written as text, the first '1'.*: X.astype\(float\)"),
         (np.array([["cat", 1.0], ["dog", 2.0]], dtype=object), "numbers. Got text, the first 'cat'"),
     ],
 )
@@ -148,6 +150,17 @@ def test_texts_in_a_transformer_of_vectors_are_refused_in_words():
 
 def test_numbers_written_as_text_are_numbers():
     assert ClassSetRBM(**SETTINGS).fit([["1", "2"], ["3", "4"], ["5", "6"]] * 4, [0, 1, 0] * 4).n_features_in_ == 2
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=name)
+@pytest.mark.filterwarnings("ignore:A data frame was passed to")
+def test_dates_in_a_matrix_are_refused(estimator):
+    days = np.array(["2020-01-01", "NaT"] * 4, "M8[ns]")[:, np.newaxis]
+    frames = [pd.DataFrame({"day": days[:, 0]}), pl.DataFrame({"day": days[:, 0]})]
+    objects = np.array([[1.0]] * 7 + [[np.datetime64("2020-01-01")]], object)
+    for X in (days, days - days[0], objects, days[:, np.newaxis], *frames):
+        with pytest.raises(ValueError, match="All values must be numbers. Got dates or durations, the first"):
+            estimator.fit(X, [0, 1] * 4)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS[:3], ids=name)
@@ -225,11 +238,13 @@ def test_a_frame_with_text_is_warned_about_before_it_is_refused():
         ClassSetRBM(**SETTINGS).fit(data, data["label"])
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS[:4], ids=name)
+@pytest.mark.parametrize("estimator", [*ESTIMATORS[:4], PerVector(StandardScaler())], ids=name)
 def test_one_label_per_vector_is_refused_in_words(estimator):
     X, y = sets()
     with pytest.raises(ValueError, match="one label for each of the 30 sets. Got 120, one per vector"):
         estimator.fit(X, np.repeat(y, 4))
+    with pytest.raises(ValueError, match="one label for each of the 30 sets. Got 29 labels"):
+        estimator.fit(X, y[1:])
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS[:4], ids=name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, timedelta
 from typing import Any, Literal, NoReturn, get_args, overload
 
 import narwhals as nw
@@ -98,8 +99,8 @@ class Bags:
         matrices = [s if sparse.issparse(s) else as_array(s, f" of the set at index {k}") for k, s in enumerate(sets)]
         _refuse_none(len(matrices))
         for k, matrix in enumerate(matrices):
+            refuse_what_is_no_number(matrix)
             if matrix.ndim != 2:
-                refuse_text(matrix)
                 raise ValueError(
                     f"Each set must be a matrix with one vector per row. Got {count(matrix.ndim, 'dimension')} for the "
                     f"set at index {k}."
@@ -537,6 +538,7 @@ def _as_matrix(X: Any) -> Any:
     X = as_array(X)
     if X.ndim != 2:
         raise ValueError(f"X must be a matrix with one vector per row. Got {count(X.ndim, 'dimension')}.")
+    refuse_what_is_no_number(X)
     if X.dtype.kind not in "fiub":
         X = _numbers_from_objects(X)
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
@@ -612,12 +614,40 @@ def _refuse_ragged(X: Any, where: str) -> None:
         raise ValueError("Nested lists must have equal lengths to form an array. Got different lengths.") from None
 
 
-def refuse_text(X: npt.NDArray[Any]) -> None:
-    """Refuse an array with text that is not a number."""
+def refuse_what_is_no_number(X: Any) -> None:
+    """Refuse an array of text, dates or durations, also as Python objects; numpy would turn many of them into numbers.
+
+    A date would become nanoseconds since 1970, a missing one -9.2e18.
+    """
+    if X.dtype.kind not in "OTUSmM":
+        return
     if (text := first_text(X)) is not None:
         raise ValueError(
             f"All values must be numbers. Got text, the first {text[:40]!r}. Turn text into numbers first."
         )
+    if (text := _first_of(X, "TUS", (str, bytes))) is not None:
+        raise ValueError(
+            f"All values must be numbers. Got numbers written as text, the first {str(text)!r}. Convert them first: "
+            "X.astype(float)."
+        )
+    refuse_dates(X)
+
+
+def refuse_dates(X: npt.NDArray[Any]) -> None:
+    """Refuse an array of dates or durations."""
+    if (time := _first_of(X, "mM", (date, timedelta, np.datetime64, np.timedelta64))) is not None:
+        raise ValueError(
+            f"All values must be numbers. Got dates or durations, the first {time!s}. Turn them into numbers first, "
+            "such as days since a date."
+        )
+
+
+def _first_of(X: Any, kinds: str, types: tuple[type, ...]) -> Any:
+    """Return the first value of an array of one of these kinds, or the first object of these types; None without."""
+    if X.dtype.kind in kinds:
+        return X.flat[0] if X.size else None
+    items = X.ravel().tolist() if X.dtype.kind == "O" else []
+    return next((item for item in items if isinstance(item, types)), None)
 
 
 def first_text(X: npt.NDArray[Any]) -> str | None:
@@ -655,7 +685,6 @@ def _numbers_from_objects(X: npt.NDArray[Any]) -> Floats:
     try:
         return X.astype(np.float64)
     except (TypeError, ValueError) as error:
-        refuse_text(X)
         raise ValueError(f"All values must be numbers. Got an array of type {X.dtype}: {error}.") from None
 
 

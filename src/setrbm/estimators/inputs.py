@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from setrbm._text import is_number
 from setrbm._types import Array, Floats, Integers
 from setrbm._warnings import warn
-from setrbm.bags import Bags, as_array, check_order, first_text
+from setrbm.bags import Bags, as_array, check_order, first_text, refuse_dates
 from setrbm.engines.protocol import LabeledSets
 from setrbm.estimators.labels import as_codes
 from setrbm.estimators.settings import Settings
@@ -85,6 +85,12 @@ def refuse_what_is_no_matrix(X: Any) -> None:
             f"X must be Bags, a list of matrices, a 3-D array or a matrix. Got {X!r}. Read a file of sets with "
             "setrbm.datasets.read_sets."
         )
+    # scikit-learn, which reads plain matrices, takes dates as nanoseconds.
+    if isinstance(X, np.ndarray):
+        refuse_dates(X)
+    elif nw.dependencies.is_into_dataframe(X):
+        # A row of a frame has the type of all.
+        refuse_dates(np.asarray(X[:1]))
     if isinstance(X, np.ndarray) and X.ndim > 3:
         raise ValueError(f"X must have at most 3 dimensions: sets, vectors, features. Got {X.ndim}.")
     if (text := _first_text(X)) is not None:
