@@ -7,14 +7,19 @@ import pandas as pd
 import pytest
 from scipy.stats import binom, binomtest, norm
 from sklearn.datasets import load_digits
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
+from sklearn.utils import get_tags
 
 from setrbm import ClassSetRBMCV
 from setrbm.datasets import make_digit_sets
+from setrbm.estimators import MaxOutClassifier
 from setrbm.selective import (
     PrecisionCoverageDisplay,
     RejectOption,
@@ -643,6 +648,29 @@ def test_it_works_where_scikit_learn_expects_a_classifier(digits):
     X, y = digits
     scores = cross_val_score(RejectOption(LOGISTIC, precision=0.9, random_state=0), X[:900], y[:900], cv=3)
     assert scores.min() > 0.8
+
+
+def test_features_and_tags_are_those_of_the_classifier(digits):
+    X, y = digits
+    model = RejectOption(LOGISTIC, precision=0.9, random_state=0)
+    assert not hasattr(model, "n_features_in_")
+    assert not hasattr(model.fit(X, y), "feature_names_in_")
+    assert model.n_features_in_ == X.shape[1] == 64
+    names = [f"pixel{k}" for k in range(64)]
+    assert model.fit(pd.DataFrame(X, columns=names), y).feature_names_in_.tolist() == names
+    assert get_tags(model).input_tags.sparse
+    assert not get_tags(RejectOption(GaussianNB())).input_tags.sparse
+    assert get_tags(RejectOption(HistGradientBoostingClassifier())).input_tags.allow_nan
+    assert not get_tags(RejectOption(MaxOutClassifier())).classifier_tags.multi_class
+    # Labels are one per set, whatever the classifier takes.
+    assert not get_tags(RejectOption(KNeighborsClassifier())).classifier_tags.multi_label
+    for no_estimator in ("logistic", None, GaussianNB, FrozenEstimator(Known())):
+        assert get_tags(RejectOption(no_estimator)).estimator_type == "classifier"
+
+
+def test_no_sets_are_refused():
+    with pytest.raises(ValueError, match="There must be at least one set. Got none"):
+        RejectOption(LOGISTIC).fit(np.empty((0, 3)), [])
 
 
 # --- displays ---

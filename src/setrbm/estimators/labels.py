@@ -55,6 +55,8 @@ def as_labels(X: Any, y: Any, n_sets: int, n_vectors: int | None = None) -> npt.
     Refuse what is not one label for each set, in the order of the sets, all of one type and none missing.
     """
     refuse_what_is_no_labels(y)
+    if not n_sets:
+        raise ValueError("There must be at least one set. Got none.")
     given, y = y, column_or_1d(y, warn=True)
     refuse_other_number(y, n_sets, n_vectors)
     check_order(X, given)

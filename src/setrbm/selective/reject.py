@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -92,6 +93,8 @@ class RejectOption(CanSave, MetaEstimatorMixin, SetClassifierMixin, BaseEstimato
     classifier_ : classifier
         The fitted classifier. It is not fitted again after the threshold is set.
     classes_ : ndarray of shape (n_classes,)
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Those of the classifier, if it has them.
     sureness_ : {"probability", "margin"}
         How sureness was measured when the threshold was set.
     promise_ : Promise
@@ -250,6 +253,29 @@ class RejectOption(CanSave, MetaEstimatorMixin, SetClassifierMixin, BaseEstimato
                 f"No tested threshold keeps a precision of {self.precision:g} for {listed(map(repr, refused))} "
                 f"({len(refused)} of {len(self.classes_)} classes): sets predicted as such are left to people. {cure}"
             )
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of features seen in fit, if the classifier knows it."""
+        return int(self.classifier_.n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> npt.NDArray[Any]:
+        """The names of the features seen in fit, if the classifier knows them."""
+        return np.asarray(self.classifier_.feature_names_in_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        try:
+            of_classifier = get_tags(self.classifier)
+        except (AttributeError, TypeError):
+            # Not an estimator of scikit-learn; fit refuses what it cannot use.
+            return tags
+        tags.input_tags = of_classifier.input_tags
+        if of_classifier.classifier_tags is not None:
+            tags.classifier_tags.multi_class = of_classifier.classifier_tags.multi_class
+            tags.classifier_tags.poor_score = of_classifier.classifier_tags.poor_score
+        return tags
 
     def accepts(self, X: Any) -> Mask:
         """Return which sets are accepted; the others are left to people."""
