@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
 
@@ -33,6 +34,7 @@ OF_VECTORS = {
     "ClassRBM",
     "StandardScaler",
     "MinMaxScaler",
+    "SimpleImputer",
     "TfidfTransformer",
     "QuantileTransformer",
     "TruncatedSVD",
@@ -120,6 +122,7 @@ def transformers():
         "PerVector": PerVector(StandardScaler()),
         "StandardScaler": StandardScaler(),
         "MinMaxScaler": MinMaxScaler(clip=True),
+        "SimpleImputer": SimpleImputer(missing_values=0.54, strategy="median", add_indicator=True),
         "TfidfTransformer": TfidfTransformer(sublinear_tf=True),
         "QuantileTransformer": QuantileTransformer(n_quantiles=4, output_distribution="normal"),
         "TruncatedSVD": TruncatedSVD(2, random_state=0),

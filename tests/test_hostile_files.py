@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
 
@@ -36,6 +37,8 @@ MODELS = {
     "pooling": lambda: InputPooling().fit(BAGS),
     "standard": lambda: StandardScaler().fit(X),
     "min-max": lambda: MinMaxScaler().fit(X),
+    "imputer": lambda: SimpleImputer(missing_values=X[0, 1], add_indicator=True).fit(X),
+    "constant": lambda: SimpleImputer(strategy="constant").fit(X),
     "tf-idf": lambda: TfidfTransformer().fit(X),
     "quantiles": lambda: QuantileTransformer(n_quantiles=5).fit(X),
     "svd": lambda: TruncatedSVD(2).fit(X),
@@ -191,6 +194,31 @@ HOSTILE = [
     ("min-max", setting("feature_range", {"tuple": [0]}), "values to unpack"),
     ("min-max", setting("feature_range", {"tuple": [1, 0]}), "feature_range must hold two increasing numbers"),
     ("min-max", setting("feature_range", {"tuple": ["a", "b"]}), "feature_range must hold two increasing numbers"),
+    ("imputer", setting("strategy", "exec"), "strategy"),
+    ("imputer", setting("missing_values", "?"), "missing_values must be a number. Got '\\?'"),
+    ("imputer", setting("fill_value", ["x"]), "fill_value must be a number"),
+    ("imputer", setting("add_indicator", False), r"indicator must be a list only if add_indicator is True. Got \[1\]"),
+    ("imputer", setting("keep_empty_features", 1), "keep_empty_features"),
+    ("imputer", header(indicator=None), "indicator must be a list only if add_indicator is True. Got None"),
+    ("imputer", header(indicator="1"), "indicator must hold integers. Got '1'"),
+    ("imputer", header(indicator=[True]), "indicator must hold integers. Got .True"),
+    ("imputer", header(indicator=[4]), "indicator must hold increasing integers below 4. Got 4"),
+    ("imputer", header(indicator=[-1, 2]), "indicator must hold increasing integers below 4. Got -1, 2"),
+    ("imputer", header(indicator=[2, 1]), "indicator must hold increasing integers below 4. Got 2, 1"),
+    ("imputer", header(indicator=[1, 1]), "indicator must hold increasing integers below 4. Got 1, 1"),
+    ("imputer", without("indicator"), "indicator"),
+    ("imputer", without("statistics_"), "SimpleImputer must have statistics_. Got none"),
+    ("imputer", item("statistics_", np.inf), "statistics_ must be finite"),
+    ("imputer", array("statistics_", lambda a: a[:3]), r"statistics_ must hold floats of shape \(4,\). Got float64 of"),
+    ("imputer", array("statistics_", np.int64), r"statistics_ must hold floats of shape \(4,\). Got int64"),
+    ("imputer", header(n_features=10**9, feature_names=None), "statistics_ must hold floats of shape"),
+    ("imputer", without("dtypes"), "dtypes"),
+    ("imputer", inside("dtypes", _fill_dtype="|O"), "_fill_dtype must be a type of numbers. Got '|O'"),
+    ("imputer", inside("dtypes", _fit_dtype="<U9"), "_fit_dtype must be a type of numbers. Got '<U9'"),
+    ("imputer", inside("dtypes", _fit_dtype=["<f8"]), "_fit_dtype must be a type of numbers"),
+    ("constant", without("objects"), "objects"),
+    ("constant", header(objects=7), "not iterable|does not fit"),
+    ("constant", item("statistics_", -np.inf), "statistics_ must be finite"),
     ("tf-idf", setting("norm", "l3"), "norm"),
     ("tf-idf", array("idf_", lambda a: a[:1]), "idf_ must hold floats of shape"),
     ("tf-idf", header(n_features=2), "idf_ must hold floats of shape"),

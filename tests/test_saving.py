@@ -8,6 +8,7 @@ from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
@@ -111,6 +112,8 @@ TRANSFORMED = [
     StandardScaler(with_std=False, copy=False),
     StandardScaler(with_mean=False, with_std=False),
     MinMaxScaler(feature_range=(-1, 2), clip=True),
+    SimpleImputer(),
+    SimpleImputer(strategy="constant", fill_value=2, copy=False),
     TfidfTransformer(),
     TfidfTransformer(use_idf=False, norm="l1", sublinear_tf=True),
     QuantileTransformer(n_quantiles=7, output_distribution="normal", subsample=None),
@@ -136,12 +139,91 @@ def test_a_loaded_transformer_is_the_same_in_every_attribute(tmp_path, transform
     again = saved_and_loaded(transformer, tmp_path)
     assert_same(transformer, again, X.copy())
     np.testing.assert_array_equal(again.get_feature_names_out(), transformer.get_feature_names_out())
-    assert vars(again).keys() == vars(transformer).keys()
-    for name, value in vars(transformer).items():
-        if name.endswith("_") and value is not None:
-            np.testing.assert_array_equal(getattr(again, name), value)
+    assert_same_state(transformer, again)
+
+
+def assert_same_state(model, again):
+    """Compare all attributes of two estimators, and of those within."""
+    assert type(again) is type(model)
+    assert vars(again).keys() == vars(model).keys()
+    for name, value in vars(model).items():
+        if hasattr(value, "get_params"):
+            assert_same_state(value, getattr(again, name))
+        elif isinstance(value, np.ndarray):
+            np.testing.assert_array_equal(getattr(again, name), value, strict=True)
         elif name != "random_state":
-            assert getattr(again, name) == value
+            # NaN is equal to NaN here.
+            np.testing.assert_equal(getattr(again, name), value)
+
+
+def with_gaps(seed, kind):
+    """Return vectors with missing values, in the last feature all are missing."""
+    X = np.random.default_rng(seed).integers(1, 5, (30, 4)) * 0.3
+    X[np.random.default_rng(seed + 1).random(X.shape) < 0.3] = np.nan
+    X[:, 3] = np.nan
+    return {"float32": X.astype(np.float32), "columns": np.asfortranarray(X), "sparse": sparse.csr_array(X)}.get(
+        kind, X
+    )
+
+
+@pytest.mark.parametrize("kind", ["dense", "float32", "columns", "sparse"])
+@pytest.mark.parametrize("add_indicator", [False, True])
+@pytest.mark.parametrize("keep_empty_features", [False, True])
+@pytest.mark.parametrize("strategy", ["mean", "median", "most_frequent", "constant"])
+@pytest.mark.filterwarnings("ignore:Skipping features without any observed values")
+def test_a_loaded_imputer_fills_in_the_same_to_the_bit(tmp_path, strategy, keep_empty_features, add_indicator, kind):
+    imputer = SimpleImputer(
+        strategy=strategy, keep_empty_features=keep_empty_features, add_indicator=add_indicator
+    ).fit(with_gaps(0, kind))
+    again = saved_and_loaded(imputer, tmp_path)
+    assert_same(imputer, again, with_gaps(7, kind))
+    assert again.get_feature_names_out().tolist() == imputer.get_feature_names_out().tolist()
+    assert again.statistics_.dtype == imputer.statistics_.dtype
+    np.testing.assert_array_equal(again.statistics_.astype(float), imputer.statistics_.astype(float))
+    if strategy != "constant":
+        assert_same_state(imputer, again)
+    if add_indicator and kind == "dense" and not keep_empty_features:
+        filled = imputer.transform(with_gaps(7, kind))
+        np.testing.assert_array_equal(again.inverse_transform(filled), imputer.inverse_transform(filled))
+
+
+def test_an_imputer_of_integers_is_the_same_after_loading(tmp_path):
+    X = np.array([[1, -1], [2, 2**53 + 2], [2, 4]])
+    for settings in ({"strategy": "most_frequent"}, {"strategy": "constant", "fill_value": 7}):
+        imputer = SimpleImputer(missing_values=-1, **settings).fit(X)
+        again = saved_and_loaded(imputer, tmp_path)
+        assert_same_state(imputer, again)
+        assert_same(imputer, again, X)
+
+
+def test_the_advice_for_missing_values_leads_to_a_model_that_can_be_saved(tmp_path):
+    bags, y = some_sets()
+    bags.X[::7, 1] = np.nan
+    with pytest.raises(ValueError, match=r"Impute them first, for example with PerVector\(SimpleImputer\(\)\)"):
+        SetSVC().fit(bags, y)
+    model = make_pipeline(PerVector(SimpleImputer()), SetSVC()).fit(bags, y)
+    assert_same(model, saved_and_loaded(model, tmp_path), bags)
+
+
+def test_an_imputer_of_anything_but_numbers_is_not_saved(tmp_path):
+    words = np.array([["a", "b"], ["a", np.nan]], dtype=object)
+    for imputer, message in [
+        (SimpleImputer(strategy="most_frequent").fit(words), "statistics_ must hold numbers that are exact .* Got 'a'"),
+        (SimpleImputer().fit(np.eye(2)).set_params(fill_value="none"), "fill_value must be a number. Got 'none'"),
+        (
+            SimpleImputer(strategy="most_frequent").fit(np.array([[1], [2]], dtype=object)),
+            "_fit_dtype must be a type of numbers: fit to an array of floats. Got object",
+        ),
+        (
+            SimpleImputer(strategy="constant", fill_value=2**53 + 1).fit(np.array([[1], [2]])),
+            "statistics_ must hold numbers that are exact as float64. Got 9007199254740993",
+        ),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            save(imputer, tmp_path / "m")
+    with pytest.raises(ValueError, match="strategy of SimpleImputer must be a number, .* class function"):
+        save(SimpleImputer(strategy=lambda column: column.max()).fit(np.eye(2)), tmp_path / "m")
+    assert not list(tmp_path.iterdir())
 
 
 def test_missing_values_seen_by_a_scaler_are_counted_as_before(tmp_path):

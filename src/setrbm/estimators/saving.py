@@ -180,8 +180,9 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     estimator : estimator
-        A fitted estimator of this package, one of scikit-learn's StandardScaler, MinMaxScaler, TfidfTransformer,
-        QuantileTransformer and TruncatedSVD, or a Pipeline or FrozenEstimator of these. Anything else is refused.
+        A fitted estimator of this package, one of scikit-learn's StandardScaler, MinMaxScaler, SimpleImputer,
+        TfidfTransformer, QuantileTransformer and TruncatedSVD, or a Pipeline or FrozenEstimator of these. Anything
+        else is refused.
     path : str or path-like
         An existing file is replaced.
 

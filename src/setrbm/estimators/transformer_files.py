@@ -11,9 +11,11 @@ from numpy.lib.stride_tricks import as_strided
 from sklearn.base import clone
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from setrbm._text import listed
 from setrbm._types import Array
 from setrbm.estimators.file_parts import describe_features, describe_settings, restore_features
 from setrbm.estimators.input_pooling import InputPooling
@@ -35,6 +37,14 @@ def _check_range(scaler: Any) -> None:
         raise ValueError(f"feature_range must hold two increasing numbers. Got {scaler.feature_range}.")
 
 
+def _check_imputer(imputer: Any) -> None:
+    """Check the parameters of SimpleImputer, whose fit checks the value to fill in only against the data."""
+    imputer._validate_params()
+    for name in ("missing_values", "fill_value"):
+        if not ((value := getattr(imputer, name)) is None or is_number(value) or value != value):
+            raise ValueError(f"{name} must be a number. Got {value!r}.")
+
+
 @dataclass(frozen=True)
 class Transformer:
     """A transformer whose fitted state is a few arrays.
@@ -51,6 +61,12 @@ class Transformer:
         Fitted attributes that may be None or missing unless this parameter is True.
     positive : tuple of str
         Fitted attributes that are divided by.
+    may_be_nan : tuple of str
+        Arrays that may hold NaN.
+    may_be_objects : tuple of str
+        Arrays that may be of object type, if they hold numbers.
+    dtypes : tuple of str
+        Fitted attributes that are types of numbers.
     parts : tuple of str
         Parameters that are estimators. The fitted attribute has the same name and an underscore.
     check : callable
@@ -62,6 +78,9 @@ class Transformer:
     counts: tuple[str, ...] = ()
     needed_if: dict[str, str] = field(default_factory=dict)
     positive: tuple[str, ...] = ()
+    may_be_nan: tuple[str, ...] = ()
+    may_be_objects: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     check: Callable[[Any], Any] = _check_parameters
 
@@ -75,12 +94,18 @@ class Transformer:
         check_is_fitted(estimator)
         fitted = {name: getattr(estimator, name) for name in (*self.arrays, *self.counts) if hasattr(estimator, name)}
         arrays = {name: np.asarray(value) for name, value in fitted.items() if value is not None}
+        objects = [name for name in self.may_be_objects if arrays[name].dtype == object]
+        arrays |= {name: _as_numbers(name, arrays[name]) for name in objects}
         description = {
             "settings": describe_settings(estimator, self.parts),
             **describe_features(estimator),
             "none": [name for name, value in fitted.items() if value is None],
             "strides": {name: gaps for name, array in arrays.items() if (gaps := _gaps(array))},
         }
+        if self.may_be_objects:
+            description["objects"] = objects
+        if self.dtypes:
+            description["dtypes"] = {name: _name_of(name, getattr(estimator, name)) for name in self.dtypes}
         return ModelFile(self.cls.__name__, description, arrays)
 
     def restore(self, model: ModelFile, parts: Sequence[Any]) -> Any:
@@ -106,11 +131,15 @@ class Transformer:
         strides, sizes = model.description["strides"], {"n": n_features}
         for name in self.arrays:
             if name in model.arrays:
-                array = _as_fitted(name, model.arrays[name], self.arrays[name], sizes)
+                array = _as_fitted(name, model.arrays[name], self.arrays[name], sizes, name in self.may_be_nan)
                 found[name] = _laid_out(array, strides.get(name))
+                if name in self.may_be_objects and name in model.description["objects"]:
+                    found[name] = array.astype(object)
         for name in self.counts:
             if name in model.arrays:
                 found[name] = _as_counts(name, model.arrays[name], n_features)
+        for name in self.dtypes:
+            found[name] = _as_dtype(name, model.description["dtypes"][name])
         for name in self.positive:
             if found.get(name) is not None and not (found[name] > 0).all():
                 raise ValueError(f"{name} must be positive. Got {found[name].min():g}.")
@@ -124,18 +153,75 @@ class Transformer:
                 raise ValueError(f"{self.cls.__name__} must have {name}. Got none.")
 
 
+@dataclass(frozen=True)
+class Imputer(Transformer):
+    """An imputer, which may have an indicator: which features had missing values in fit."""
+
+    def describe(self, estimator: Any) -> ModelFile:
+        """Return the contents of the imputer's file."""
+        model = super().describe(estimator)
+        indicator = estimator.indicator_
+        features = None if indicator is None else indicator.features_.tolist()
+        return ModelFile(model.kind, model.description | {"indicator": features}, model.arrays)
+
+    def restore(self, model: ModelFile, parts: Sequence[Any]) -> Any:
+        """Return the fitted imputer a model file describes."""
+        estimator = super().restore(model, parts)
+        features, n_features = model.description["indicator"], estimator.n_features_in_
+        if estimator.add_indicator == (features is None):
+            raise ValueError(f"indicator must be a list only if add_indicator is True. Got {features!r}.")
+        missing = np.zeros((1, n_features), dtype=bool)
+        if features is not None:
+            missing[0, _as_positions(features, n_features)] = True
+        estimator._fit_indicator(missing)
+        return estimator
+
+
+def _as_positions(features: Any, n_features: int) -> list[int]:
+    """Return positions of features, which must increase."""
+    if not isinstance(features, list) or not all(type(feature) is int for feature in features):
+        raise ValueError(f"indicator must hold integers. Got {features!r}.")
+    if features != sorted({feature for feature in features if 0 <= feature < n_features}):
+        raise ValueError(f"indicator must hold increasing integers below {n_features}. Got {listed(features)}.")
+    return features
+
+
+def _as_numbers(name: str, array: Array) -> Array:
+    """Return an array of objects that are numbers as floats."""
+    for value in array.ravel().tolist():
+        is_nan = isinstance(value, float) and value != value
+        if not is_nan and not (is_number(value) and value == float(value)):
+            raise ValueError(f"{name} must hold numbers that are exact as float64. Got {value!r}.")
+    return array.astype(np.float64)
+
+
+def _name_of(name: str, dtype: Any) -> str:
+    if dtype.kind not in "iuf":
+        raise ValueError(f"{name} must be a type of numbers: fit to an array of floats. Got {dtype}.")
+    return str(dtype.str)
+
+
+def _as_dtype(name: str, text: Any) -> np.dtype[Any]:
+    """Return the type of numbers of this name."""
+    known = {np.dtype(kind).str: np.dtype(kind) for kind in np.typecodes["AllInteger"] + np.typecodes["Float"]}
+    if not isinstance(text, str) or text not in known:
+        raise ValueError(f"{name} must be a type of numbers. Got {text!r:.40}.")
+    return known[text]
+
+
 def _as_transformer(part: Any) -> Any:
     if not hasattr(part, "transform"):
         raise ValueError(f"A transformer is needed. Got {type(part).__name__}, which has no transform.")
     return part
 
 
-def _as_fitted(name: str, array: Array, letters: str, sizes: dict[str, int]) -> Array:
+def _as_fitted(name: str, array: Array, letters: str, sizes: dict[str, int], may_be_nan: bool) -> Array:
     """Return an array whose sizes agree with those of the others, which are noted in ``sizes``."""
     if array.ndim == len(letters):
         for letter, size in zip(letters, array.shape, strict=True):
             sizes.setdefault(letter, max(1, size))
-    check_floats(name, array, tuple(sizes.get(letter, 1) for letter in letters))
+    shape = tuple(sizes.get(letter, 1) for letter in letters)
+    check_floats(name, np.where(np.isnan(array), 0, array) if may_be_nan else array, shape)
     return array
 
 
@@ -198,6 +284,16 @@ TRANSFORMERS = (
         counts=("n_samples_seen_",),
         positive=("scale_",),
         check=_check_range,
+    ),
+    Imputer(
+        SimpleImputer,
+        arrays={"statistics_": "n"},
+        # Of features without any value.
+        may_be_nan=("statistics_",),
+        # With the strategy "constant".
+        may_be_objects=("statistics_",),
+        dtypes=("_fit_dtype", "_fill_dtype"),
+        check=_check_imputer,
     ),
     Transformer(TfidfTransformer, arrays={"idf_": "n"}, needed_if={"idf_": "use_idf"}),
     Transformer(
