@@ -165,20 +165,22 @@ def draw_explanation():
     k = int(p.argmax())
     why = model.explain(test[[k]])
     print("drop", why.drop.round(2), "alone", why.alone[:, seven].round(3), "p", p[k].round(3))
+    without = model.predict([np.delete(test[k], s, axis=0) for s in range(7)])
+    print("decided", why.decided, "class without each digit", without)
     figure = new_figure(8.0, 4.2)
     grid = figure.subplots(4, 7, height_ratios=[1, 1, 0.55, 0.55])
-    top = int(why.deciding_vectors()[0])
-    shown = draw_digits(grid[:2], test[k], why.contributions, top)
-    draw_column_bars(grid[2], why.drop, top, "drop", 1.3 * why.drop.max())
-    draw_column_bars(grid[3], why.alone[:, seven], top, 'p("seven")\nalone', 1.3)
+    shown = draw_digits(grid[:2], test[k], why.contributions, why.decided)
+    draw_column_bars(grid[2], why.drop, why.decided, "drop", 1.3 * why.drop.max())
+    draw_column_bars(grid[3], why.alone[:, seven], why.decided, 'p("seven")\nalone', 1.3)
     bar = figure.colorbar(shown, ax=grid[1, :], aspect=8)
     bar.set_label('contribution\nto "seven"', fontsize=9)
-    figure.suptitle('A set of seven digits, classified as "seven": which digit decided?', fontsize=11)
+    other = without[why.decided][0]
+    figure.suptitle(f'A set classified as "seven", and as "{other}" without the framed digit', fontsize=11)
     save(figure, "explain")
 
 
-def draw_digits(grid, images, contributions, top):
-    """Draw the digits of a set, below them the contributions of their pixels, and frame one digit."""
+def draw_digits(grid, images, contributions, decided):
+    """Draw the digits of a set, below them the contributions of their pixels, and frame those that decided."""
     most = np.abs(contributions).max()
     for s, (ink, evidence) in enumerate(grid.T):
         ink.imshow(images[s].reshape(8, 8), cmap="gray_r", interpolation="bicubic", vmin=0, vmax=16)
@@ -186,18 +188,18 @@ def draw_digits(grid, images, contributions, top):
         for axes in (ink, evidence):
             axes.set(xticks=[], yticks=[])
             axes.spines[["top", "right"]].set_visible(True)
-            if s == top:
+            if decided[s]:
                 axes.spines[:].set(color=RED, linewidth=3)
-        ink.set_title(f"vector {s}", fontsize=9, weight="bold" if s == top else "normal")
+        ink.set_title(f"vector {s}", fontsize=9, weight="bold" if decided[s] else "normal")
     grid[0, 0].set_ylabel("the set", fontsize=9)
     grid[1, 0].set_ylabel("pixels", fontsize=9)
     return shown
 
 
-def draw_column_bars(row, values, top, label, height):
+def draw_column_bars(row, values, decided, label, height):
     """Draw one bar per column, all on the same scale."""
     for s, (axes, value) in enumerate(zip(row, values, strict=True)):
-        axes.bar(0, max(value, 0.0), color=RED if s == top else SKY, width=0.5)
+        axes.bar(0, max(value, 0.0), color=RED if decided[s] else SKY, width=0.5)
         axes.text(0, max(value, 0.0) + 0.04 * height, f"{round(value, 2) + 0.0:.2f}", ha="center", fontsize=8)
         axes.set(xlim=(-1, 1), ylim=(0, height), xticks=[], yticks=[])
         axes.spines["left"].set_visible(False)

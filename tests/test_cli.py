@@ -873,21 +873,41 @@ def test_explanations_are_those_of_the_library(work):
     for one, part, top in zip(told["sets"], explanation, explanation.top_features(2), strict=True):
         assert one["set"] == part.ids[0]
         assert [v["drop"] for v in one["vectors"]] == part.drop.tolist()
-        assert one["deciding_vector"] == (int(part.drop.argmax()) + 1 if part.decided[0] else None)
+        assert [v["decided"] for v in one["vectors"]] == part.decided.tolist()
+        assert one["strongest_vector"] == part.drop.argmax() + 1
         code = model.classes_.tolist().index(one["explained"])
         assert [v["alone"] for v in one["vectors"]] == part.alone[:, code].tolist()
         assert [(f["feature"], f["contribution"]) for f in one["features"]] == top
 
 
-def test_the_deciding_vector_is_marked_and_the_first_sets_are_shown_by_default(work):
+def test_the_first_sets_are_shown_by_default(work):
     shown = run("explain", work / "model.safetensors", work / "data.csv", "--vectors", "1").stdout
-    told = answer("explain", work / "model.safetensors", work / "data.csv")["sets"]
-    n_decided = sum(one["deciding_vector"] is not None for one in told)
     assert shown.count("Set set") == 5
-    assert len(re.findall(r"decided\s*$", shown, re.MULTILINE)) == n_decided
     assert "use --vectors or --json to see them" in shown
     assert "Top features: " in shown
     assert any(name in shown for name in ("size", "shape", "color"))
+
+
+def test_the_vectors_that_decided_are_marked_and_only_those(work):
+    told = answer("explain", work / "model.safetensors", work / "data.csv", *every(work))["sets"]
+    shown = run("explain", work / "model.safetensors", work / "data.csv", *every(work)).stdout
+    heads = re.findall(r"^Set (\S+): class .* with probability [0-9.]+; (.*)$", shown, re.MULTILINE)
+    decided = [[v["vector"] for v in one["vectors"] if v["decided"]] for one in told]
+    assert len(re.findall(r"^ .* decided *$", shown, re.MULTILINE)) == sum(map(len, decided)) > 0
+    for one, who, (name, fact) in zip(told, decided, heads, strict=True):
+        assert name == one["set"]
+        if not who:
+            largest = max(v["drop"] for v in one["vectors"])
+            assert fact == f"no single vector decided; the largest drop is {largest:+.3f}"
+        elif len(who) == 1:
+            assert fact == f"vector {who[0]} decided"
+        else:
+            assert fact == f"each of vectors {', '.join(map(str, who))} decided"
+
+
+def every(work):
+    """Return options that name every set."""
+    return [part for name in read_bags(work / "data.csv").ids for part in ("--set", name)]
 
 
 def test_where_no_vector_decided_none_is_marked(tmp_path):
@@ -896,10 +916,10 @@ def test_where_no_vector_decided_none_is_marked(tmp_path):
     write_csv(tmp_path / "data.csv", bags, np.arange(12) % 2)
     assert run("fit", tmp_path / "data.csv", tmp_path / "m", *QUICK).exit_code == 0
     told = answer("explain", tmp_path / "m", tmp_path / "data.csv")["sets"]
-    assert [one["deciding_vector"] for one in told] == [None] * 5
+    assert not any(v["decided"] for one in told for v in one["vectors"])
     shown = run("explain", tmp_path / "m", tmp_path / "data.csv").stdout
-    assert shown.count("; no vector decided alone\n") == 5
-    assert not re.search(r"decided\s*$|[+-]0\.000", shown.replace("no vector decided alone", ""), re.MULTILINE)
+    assert shown.count("; no single vector decided; the largest drop is 0\n") == 5
+    assert not re.search(r" decided\s*$|[+-]0\.000", shown, re.MULTILINE)
 
 
 def test_another_class_can_be_explained(work):
@@ -1092,13 +1112,39 @@ def test_the_demo_counts_how_often_the_planted_digit_decided(quick_demo, tmp_pat
         inside = planted[bags.offsets[k] : bags.offsets[k + 1]]
         if inside.any():
             chances.append(1 / len(inside))
-            hits += bool(part.decided[0] and inside[part.drop.argmax()])
+            strongest = part.drop.argmax()
+            hits += bool(part.decided[strongest] and inside[strongest])
     assert digits["sets_with_the_digit"] == len(chances) == 200
     assert digits["decided_by_the_digit"] == hits
     assert digits["decided_by_chance"] == pytest.approx(np.mean(chances))
     assert [len(one["digits"]) for one in digits["sets"]] == bags.sizes[:6].tolist()
     for one in digits["sets"]:
         assert {"two": 2, "seven": 7}.get(one["label"], one["digits"][0]) in one["digits"]
+
+
+def test_the_demo_shows_what_is_predicted_without_the_conformation_that_matters_most(quick_demo, tmp_path):
+    shown = run("demo", "--output", tmp_path).stdout
+    model, bags = load(tmp_path / "musk1.safetensors"), read_bags(tmp_path / "musk1-test.csv")
+    why, rows = model.explain(bags), re.findall(r"([01]\.\d{3}) +([01]\.\d{3}) +(\d+) of (\d+)", shown)
+    for X, one, strongest, row in zip(bags, why, why.strongest_vectors(), rows, strict=True):
+        code = model.classes_.tolist().index(one.predicted[0])
+        without = model.predict_proba([np.delete(X, strongest, axis=0)])[0, code]
+        n_same = sum(model.predict(X[:, np.newaxis]) == one.predicted[0])
+        p = model.predict_proba([X])[0, code]
+        assert row == (f"{p:.3f}", f"{without:.3f}", str(n_same), str(len(X)))
+    stable = sum(not one.decided.any() for one in why)
+    assert f"{stable} of the 12 predictions stay the same whichever conformation is left out" in shown
+
+
+def test_the_demo_frames_the_digits_that_decided_and_no_others(quick_demo, tmp_path, monkeypatch):
+    from setrbm.cli import _picture
+
+    drawn, draw = [], _picture._draw_digit
+    monkeypatch.setattr(_picture, "_draw_digit", lambda *all_of: (drawn.append(all_of[3]), draw(*all_of)))
+    result = run("demo", "--output", tmp_path)
+    decided = load(tmp_path / "digits.safetensors").explain(read_bags(tmp_path / "digits-test.csv")[:6]).decided
+    assert drawn == decided.tolist()
+    assert result.stdout.count("[") == decided.sum() > 0
 
 
 def test_the_demo_without_matplotlib_says_how_to_get_it_and_goes_on(quick_demo, tmp_path, monkeypatch):

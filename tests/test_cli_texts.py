@@ -1,6 +1,7 @@
 """The command line with page texts, and with pipelines as model files."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -134,13 +135,15 @@ def test_cross_validation_makes_the_vocabulary_in_each_training_part(mail, monke
 
 
 def test_an_explanation_shows_the_page_its_words_and_a_snippet(mail):
-    shown = run("explain", mail / "m.safetensors", mail / "mail.jsonl", "--set", "doc0").stdout
-    assert "Set doc0: class bill with probability" in shown
-    assert "Words of page 2: " in shown
-    assert "amount +" in shown
-    assert TOPICS["bill"] in shown
-    marked = [line.split() for line in shown.splitlines() if "decided" in line]
-    assert [(line[0], line[-1]) for line in marked] == [("2", "decided")]
+    shown = run("explain", mail / "m.safetensors", mail / "mail.jsonl", "--set", "doc0", "--set", "doc1").stdout
+    bill, end = re.split("(?=Set doc1)", shown)
+    assert re.match(r"Set doc0: class bill with probability 0\.\d+; no single page decided; the largest drop is", bill)
+    assert "Words of page 2: " in bill
+    assert "amount +" in bill
+    assert TOPICS["bill"] in bill
+    assert not re.search(r" decided *$", bill, re.MULTILINE), "without words the class is bill, too"
+    assert re.match(r"Set doc1: class end with probability 0\.\d+; page 2 decided\n", end)
+    assert re.findall(r"^ +(\d+) .* decided *$", end, re.MULTILINE) == ["2"]
 
 
 def test_an_explanation_as_json_holds_the_same(mail):
@@ -152,11 +155,11 @@ def test_an_explanation_as_json_holds_the_same(mail):
     for one, part in zip(found, explained, strict=True):
         assert one["explained"] == "end"
         assert [page["drop"] for page in one["pages"]] == part.drop.tolist()
+        assert [page["decided"] for page in one["pages"]] == part.decided.tolist()
         assert [page["page"] for page in one["pages"]] == list(range(1, len(part.drop) + 1))
         assert one["strongest_page"] == part.drop.argmax() + 1
-        assert one["deciding_page"] == (one["strongest_page"] if part.decided[0] else None)
     about = found[1]
-    assert about["deciding_page"] == 2
+    assert about["strongest_page"] == 2
     assert len(about["words"]) == 2
     assert about["words"][0]["contribution"] >= about["words"][1]["contribution"] > 0.0
     # A "word" may be a pair of words, which must then stand side by side in the text.
@@ -170,21 +173,25 @@ def test_a_document_without_known_words_is_explained_too(mail, tmp_path):
     new = written(tmp_path / "new.jsonl", [{"pages": ["", ""]}])
     shown = run("explain", mail / "m.safetensors", new).stdout
     assert "Set 1: class " in shown
-    assert "no page decided alone" in shown
+    assert "no single page decided; the largest drop is 0" in shown
     assert "No known word: the class is a guess, whatever its probability." in shown
 
 
 @pytest.mark.parametrize("label", ["bill", "end"])
-def test_a_page_without_a_known_word_never_decides(mail, tmp_path, label):
-    new = written(tmp_path / "new.jsonl", [{"pages": [""]}, {"pages": ["xyzzy", TOPICS["bill"]]}])
+def test_the_page_with_a_known_word_comes_first_whichever_class_is_explained(mail, tmp_path, label):
+    new = written(tmp_path / "new.jsonl", [{"pages": ["xyzzy", TOPICS["bill"]]}])
     found = answer("explain", mail / "m.safetensors", new, "--class", label)["sets"]
-    assert found[0]["deciding_page"] is None
-    assert found[1]["strongest_page"] == 2
-    assert found[1]["deciding_page"] == (2 if label == "bill" else None)
-    shown = run("explain", mail / "m.safetensors", new, "--class", label).stdout
-    assert [line.split()[0] for line in shown.splitlines() if line.rstrip().endswith(" decided")] == (
-        ["2"] if label == "bill" else []
-    )
+    assert found[0]["strongest_page"] == 2
+
+
+def test_the_only_page_of_a_document_has_no_drop_and_no_verdict(mail, tmp_path):
+    new = written(tmp_path / "new.jsonl", [{"bag": "one", "pages": [TOPICS["bill"]]}])
+    found = answer("explain", mail / "m.safetensors", new)["sets"]
+    assert [(page["drop"], page["decided"]) for page in found[0]["pages"]] == [(None, False)]
+    shown = run("explain", mail / "m.safetensors", new).stdout
+    assert re.search(r"^Set one: class bill with probability 0\.\d+; it has only one page$", shown, re.MULTILINE)
+    assert re.search(r"^ +1 +0\.\d+ *$", shown, re.MULTILINE), "page, no drop, p alone"
+    assert TOPICS["bill"] in shown
 
 
 @pytest.mark.parametrize(

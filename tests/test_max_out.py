@@ -134,12 +134,12 @@ def easy(n_sets=80, seed=0):
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_it_learns_and_names_the_vector_that_decided(unit):
+def test_it_learns_and_names_the_vector_that_gave_the_class(unit):
     bags, y, _ = easy()
     model = MaxOutClassifierCV(unit, random_state=0).fit(bags, y)
     new, truth, key = easy(seed=1)
     assert model.score(new, truth) > 0.9
-    assert (model.deciding_vectors(new)[truth == 1] == key[truth == 1]).mean() > 0.9
+    assert (model.strongest_vectors(new)[truth == 1] == key[truth == 1]).mean() > 0.9
 
 
 @pytest.mark.parametrize("estimator", [MaxOutClassifier("mlp", max_epochs=3), MaxOutClassifierCV("rbm", max_epochs=3)])

@@ -308,7 +308,7 @@ def test_a_pipeline_learns_from_documents_and_is_saved_with_its_words(tmp_path):
 def test_an_explanation_names_page_and_words():
     model = make_pipeline(PageWords(pairs=False), ClassSetRBMCV.for_text(**QUICK)).fit(DOCUMENTS * 5, Y * 5)
     explained = model[-1].explain(model[:-1].transform([["Terms of sale.", "nothing", "invoice: amount 12 euros"]]))
-    assert explained.deciding_vectors().tolist() == [2]
+    assert explained.strongest_vectors().tolist() == [2]
     assert {name for name, _ in explained.top_features(3)[0]} == {"invoice", "amount", "euros"}
 
 

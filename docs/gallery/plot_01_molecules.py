@@ -79,25 +79,25 @@ axes.legend(loc="upper left")
 plt.show()
 
 # %%
-# Which conformation gave it away?
-# --------------------------------
+# How much does one conformation matter?
+# --------------------------------------
 # A model that learned from three quarters of the molecules explains the others. We look
-# at recognized musks with at least three conformations, and draw the one with the
-# largest drop.
+# at recognized musks with at least three conformations. A conformation decided if the
+# molecule is no musk without it. How many of the musks have one?
 
 train, test, y_train, y_test = train_test_split(bags, y, stratify=y, random_state=0)
 model = ClassSetRBMCV(max_epochs=200, random_state=0).fit(train, y_train)
 musks = test[(y_test == 1) & (model.predict(test) == 1) & (test.sizes >= 3)]
 explanation = model.explain(musks)
-print(
-    f"one conformation decided {explanation.decided.sum()} of {len(musks)} such musks"
-)
+decided = sum(one.decided.any() for one in explanation)
+print(f"a single conformation decided {decided} of {len(musks)} such musks")
 
 # %%
 # ``drop`` is the decrease in log-probability if the conformation is left out; ``alone``
 # is the probability of the class if it were the only one. Conformations of a molecule
 # resemble each other: several can be convincing alone while none is indispensable. Then
-# the drops are near zero, and nothing is marked.
+# the drops are small, and no conformation decided. This is the musk with the largest
+# drop; a conformation that decided would be orange.
 
 largest = max(explanation, key=lambda one: one.drop.max())
 largest.plot()

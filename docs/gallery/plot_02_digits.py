@@ -35,9 +35,9 @@ shown = np.flatnonzero((test.sizes == 6) & (predicted != "neither"))[:4]
 explanation = model.explain(test[shown])
 
 # %%
-# One row per set. The orange frame marks the digit with the largest drop: the one that
-# the prediction depends on. The number below each digit is its drop, the decrease in
-# the log-probability of the class if the digit is left out.
+# One row per set. An orange frame marks a digit that decided: without it, another class
+# is predicted. The number below each digit is its drop, the decrease in the
+# log-probability of the class if the digit is left out.
 
 figure, grid = plt.subplots(4, 6, figsize=(7.5, 6.2), layout="constrained")
 for row, k, one in zip(grid, shown, explanation, strict=True):
@@ -45,7 +45,7 @@ for row, k, one in zip(grid, shown, explanation, strict=True):
         axes.imshow(test[k][s].reshape(8, 8), cmap="gray_r", interpolation="bicubic")
         axes.set(xticks=[], yticks=[])
         axes.set_xlabel(f"{one.drop[s].round(2) + 0.0:.2f}", fontsize=10)
-        if s == one.drop.argmax():
+        if one.decided[s]:
             axes.spines[:].set(color="#D55E00", linewidth=4)
     row[0].set_ylabel(
         f'"{predicted[k]}"', rotation=0, ha="right", va="center", fontsize=11
@@ -76,12 +76,12 @@ plt.show()
 # %%
 # Here nearly all contributions are on the digit that decided. That is not always so:
 # pixels of another digit can speak for and against the class and cancel. Over all sets
-# that are predicted to hold a two or a seven:
+# that are predicted to hold a two or a seven, for the digit with the largest drop:
 
 found = test[predicted != "neither"]
-on_deciding = [
+on_strongest = [
     np.abs(one.contributions[one.drop.argmax()]).sum() / np.abs(one.contributions).sum()
     for one in model.explain(found)
 ]
-print(f"share of the contributions on the deciding digit: {np.mean(on_deciding):.2f}")
+print(f"its share of the contributions: {np.mean(on_strongest):.2f}")
 print(f"if all digits had the same share: {np.mean(1 / found.sizes):.2f}")

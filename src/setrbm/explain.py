@@ -7,7 +7,7 @@ the input.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.special import log_expit
 
-from setrbm._text import count
+from setrbm._text import count, listed
 from setrbm._types import Array, Constraint, Integers, Mask, ModelPooling
 from setrbm.bags import Bags, FrameBackend, as_frame, as_positions, rows_of
 from setrbm.energy import Params, activations, free_energy_of_pool, log_posterior, pool_gradient
@@ -25,22 +25,32 @@ from setrbm.pooling import MIXED, set_pool
 
 # Number of vectors explained at once, which bounds the memory.
 CHUNK = 2048
-# A vector decided if leaving it out lowers the log-probability of the class by at least this much, that is, the
-# probability by about one percent of itself.
-DECISIVE = 0.01
+# The axis of the drops reaches at least this far, or a ladder of rounding errors would look like evidence.
+NARROWEST = 0.01
 
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
     """Explanation of the class of each set. Rows of the arrays are vectors; those of a set are contiguous.
 
+    A vector *decided* if leaving it out changes the predicted class of its set. Often no vector did: the others give
+    the same class without it. In other sets several did, each of them needed for the class. Whether a vector decided
+    depends on the predicted class alone, whichever class is explained; of classes with equal probabilities the first is
+    predicted. A set of one vector has neither a drop nor a vector that decided: leaving it out leaves an empty set, for
+    which the model is not defined.
+
     Attributes
     ----------
     classes : ndarray of shape (n_sets,)
         The class that is explained: the predicted or the requested one.
+    predicted : ndarray of shape (n_sets,)
+        The predicted class.
     drop : ndarray of shape (n_vectors,)
-        Decrease of the log-probability of the class if the vector is left out. It is negative if the vector is evidence
-        against the class. Two identical decisive vectors both have a drop of 0, so consider ``alone`` as well.
+        Decrease of the log-probability of the explained class if the vector is left out. It is negative if the vector
+        is evidence against the class, and NaN for the only vector of a set. Two identical vectors can both have a drop
+        of 0 although the class rests on them, so consider ``alone`` as well.
+    decided : ndarray of bool of shape (n_vectors,)
+        Whether the predicted class changes if the vector is left out.
     alone : ndarray of shape (n_vectors, n_classes)
         The posterior of each vector as a set of its own.
     contributions : ndarray or csr_array of shape (n_vectors, n_features)
@@ -61,14 +71,16 @@ class Explanation:
     >>> explained = ClassSetRBM(max_epochs=5, random_state=0).fit(bags, y).explain(bags[:2])
     >>> explained
     Explanation(2 sets, 8 vectors, 166 features)
-    >>> explained.drop.shape, explained.deciding_vectors().shape, len(explained.top_features(3)[0])
+    >>> explained.drop.shape, explained.strongest_vectors().shape, len(explained.top_features(3)[0])
     ((8,), (2,), 3)
     >>> list(explained.to_frame().columns)
     ['set', 'vector', 'class', 'drop', 'alone', 'decided']
     """
 
     classes: npt.NDArray[Any]
+    predicted: npt.NDArray[Any]
     drop: Array
+    decided: Mask
     alone: Array
     contributions: Any
     total: Array
@@ -90,7 +102,9 @@ class Explanation:
         rows, offsets = rows_of(self.offsets, sets)
         return Explanation(
             self.classes[sets],
+            self.predicted[sets],
             self.drop[rows],
+            self.decided[rows],
             self.alone[rows],
             self.contributions[rows],
             self.total[sets],
@@ -103,14 +117,9 @@ class Explanation:
     def __iter__(self) -> Iterator[Explanation]:
         return (self[k] for k in range(len(self)))
 
-    def deciding_vectors(self) -> Integers:
-        """Return for each set the position of the vector with the largest drop; see ``decided``."""
+    def strongest_vectors(self) -> Integers:
+        """Return for each set the position of the vector with the largest drop, whether or not it ``decided``."""
         return np.array([int(part.drop.argmax()) for part in self])
-
-    @property
-    def decided(self) -> Mask:
-        """Whether one vector decided each set: leaving it out lowers the log-probability by at least 0.01."""
-        return np.maximum.reduceat(self.drop, self.offsets[:-1]) >= DECISIVE
 
     def top_features(self, n: int = 5) -> list[list[tuple[Any, float]]]:
         """Return for each set the n features with the largest absolute contribution, summed over its vectors."""
@@ -153,20 +162,20 @@ class Explanation:
         the class for the vector ``alone``, and whether the vector ``decided``.
         """
         sizes = np.diff(self.offsets)
-        position = np.arange(len(self.drop)) - np.repeat(self.offsets[:-1], sizes)
-        is_top = position == np.repeat(self.deciding_vectors(), sizes)
         columns = {
             "set": np.repeat(self.ids, sizes),
-            "vector": position,
+            "vector": np.arange(len(self.drop)) - np.repeat(self.offsets[:-1], sizes),
             "class": np.repeat(self.classes, sizes),
             "drop": self.drop,
             "alone": self._alone(),
-            "decided": is_top & np.repeat(self.decided, sizes),
+            "decided": self.decided,
         }
         return as_frame(columns, backend)
 
     def plot(self, n_features: int = 8, figure: Any = None) -> Any:
         """Draw the explanation of one set: drops, probabilities of the vectors alone, and the top features.
+
+        Vectors that decided have another color.
 
         Parameters
         ----------
@@ -181,9 +190,43 @@ class Explanation:
         """
         if len(self) != 1:
             raise ValueError(f"plot shows one set. Got {len(self)}. Select one first: explanation[0].plot().")
-        top = int(self.drop.argmax()) if self.decided[0] else None
-        features = self.top_features(n_features)[0]
-        return _draw(figure, f"Set {self.ids[0]}: {self.classes[0]}", self.drop, self._alone(), top, features)
+        axes = _draw(figure, self.drop, self.decided, self._alone(), self.top_features(n_features)[0])
+        axes[0].figure.suptitle(self._title())
+        return axes
+
+    def _title(self) -> str:
+        """Return the class of one set, and what is known of its vectors."""
+        facts = [verdict(self.decided)]
+        if self.classes[0] != self.predicted[0]:
+            facts.insert(0, f"predicted {self.predicted[0]}")
+        if len(self.drop) > 1 and not self.decided.any():
+            facts.append(f"the largest drop is {self.drop.max():+.2g}")
+        return f"Set {self.ids[0]}: {self.classes[0]} ({'; '.join(facts)})"
+
+
+def verdict(decided: Sequence[bool] | Mask, vector: str = "vector", first: int = 0) -> str:
+    """Return in words which vectors of a set decided.
+
+    Parameters
+    ----------
+    decided : sequence of bool
+        Whether each vector of the set decided.
+    vector : str
+        What a vector is called.
+    first : int
+        The number of the first vector.
+
+    Examples
+    --------
+    >>> verdict([False, True, False]), verdict([True, True]), verdict([False, False]), verdict([False], "page")
+    ('vector 1 decided', 'each of vectors 0, 1 decided', 'no single vector decided', 'it has only one page')
+    """
+    if len(decided) == 1:
+        return f"it has only one {vector}"
+    who = [first + s for s, is_needed in enumerate(decided) if is_needed]
+    if not who:
+        return f"no single {vector} decided"
+    return f"{vector} {who[0]} decided" if len(who) == 1 else f"each of {vector}s {listed(who)} decided"
 
 
 def _check_count(n: int) -> None:
@@ -191,14 +234,12 @@ def _check_count(n: int) -> None:
         raise ValueError(f"n must be 1 or more. Got {n}.")
 
 
-# The vector that decided, other vectors, and features; from a palette that is safe for color-blind readers.
+# Vectors that decided, other vectors, and features; from a palette that is safe for color-blind readers.
 DECIDING, OTHERS, FEATURES = "#D55E00", "#56B4E9", "#0072B2"
 
 
-def _draw(
-    figure: Any, title: str, drop: Array, alone: Array, top: int | None, features: list[tuple[Any, float]]
-) -> Any:
-    """Draw one set, one panel per quantity; ``top`` is the vector that decided, None if there is none."""
+def _draw(figure: Any, drop: Array, decided: Mask, alone: Array, features: list[tuple[Any, float]]) -> Any:
+    """Draw one set, one panel per quantity."""
     if figure is None:
         try:
             from matplotlib import pyplot as plt
@@ -209,13 +250,13 @@ def _draw(
     axes = figure.subplots(1, 3)
     axes[1].sharey(axes[0])
     places = np.arange(len(drop))
-    colors = [DECIDING if place == top else OTHERS for place in places]
+    colors = np.where(decided, DECIDING, OTHERS)
     axes[0].barh(places, drop, color=colors)
     axes[1].barh(places, alone, color=colors)
     axes[0].set(ylabel="vector", xlabel="drop in log p without the vector")
     axes[1].set(xlabel="p of the class, vector alone", xlim=(0.0, 1.0))
-    # A ladder of rounding errors would look like evidence.
-    axes[0].set_xlim(min(float(drop.min()), 0.0) - DECISIVE, max(float(drop.max()), 0.0) + DECISIVE)
+    known = np.nan_to_num(drop)
+    axes[0].set_xlim(min(float(known.min()), 0.0) - NARROWEST, max(float(known.max()), 0.0) + NARROWEST)
     axes[0].yaxis.get_major_locator().set_params(integer=True)
     axes[0].invert_yaxis()
     names, weights = zip(*features, strict=True)
@@ -226,8 +267,6 @@ def _draw(
     for panel in axes:
         panel.axvline(0.0, color="black", linewidth=0.8)
         panel.spines[["top", "right"]].set_visible(False)
-    verdict = "no vector decided alone" if top is None else f"vector {top} decided"
-    figure.suptitle(f"{title} ({verdict})")
     return axes
 
 
@@ -277,7 +316,7 @@ def _contributions(X: Any, d_a: Array, W: Array) -> Any:
 
 def _explain_chunk(
     bags: Bags, y: Integers, params: Params, constraint: Constraint, pooling: ModelPooling, temperature: float
-) -> tuple[Array, Array, Any, Array]:
+) -> tuple[Array, Mask, Array, Any, Array]:
     def log_p_of(pool: Array) -> Array:
         return log_posterior(free_energy_of_pool(pool, params) / temperature)
 
@@ -287,18 +326,21 @@ def _explain_chunk(
     log_p = log_p_of(pool)
     of_vector = np.repeat(np.arange(len(y)), bags.sizes)
     without = log_p_of(pools_without_each(v, bags.offsets, pooling))
-    drop = log_p[of_vector, y[of_vector]] - without[np.arange(len(v)), y[of_vector]]
+    # An empty set has no class.
+    has_others = bags.sizes[of_vector] > 1
+    drop = np.where(has_others, log_p[of_vector, y[of_vector]] - without[np.arange(len(v)), y[of_vector]], np.nan)
+    decided = has_others & (log_p.argmax(axis=1)[of_vector] != without.argmax(axis=1))
     alone = np.exp(log_p_of(v))
     d_pool, _ = pool_gradient(pool, params, log_odds_slopes(np.exp(log_p), y) / temperature)
     contributions = _contributions(bags.X, d_pool[of_vector] * slope, params.W)
     total = np.add.reduceat(np.asarray(contributions.sum(axis=1)).ravel(), bags.offsets[:-1])
-    return drop, alone, contributions, total
+    return drop, decided, alone, contributions, total
 
 
 def explain(
     bags: Bags, y: Integers, params: Params, constraint: Constraint, pooling: ModelPooling, temperature: float = 1.0
-) -> tuple[Array, Array, Any, Array]:
-    """Return drop, alone, contributions and totals for class codes y; see ``Explanation``."""
+) -> tuple[Array, Mask, Array, Any, Array]:
+    """Return drop, decided, alone, contributions and totals for class codes y; see ``Explanation``."""
     params = params.astype(np.float64)
     parts, first = [], 0
     while first < len(bags):
@@ -306,6 +348,6 @@ def explain(
         last = max(first + 1, int(np.searchsorted(bags.offsets, reach, side="right")) - 1)
         parts.append(_explain_chunk(bags[first:last], y[first:last], params, constraint, pooling, temperature))
         first = last
-    drop, alone, contributions, total = zip(*parts, strict=True)
+    drop, decided, alone, contributions, total = zip(*parts, strict=True)
     stack = sparse.vstack(contributions, format="csr") if bags.is_sparse else np.concatenate(contributions)
-    return np.concatenate(drop), np.concatenate(alone), stack, np.concatenate(total)
+    return np.concatenate(drop), np.concatenate(decided), np.concatenate(alone), stack, np.concatenate(total)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from setrbm.cli._output import percent, show_table
-from setrbm.cli._parts import Part, deciding_drop, drawn
+from setrbm.cli._parts import Part, drawn, rounded, strongest
 from setrbm.cli._picture import draw_digits
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def new_model() -> Any:
 
 
 def run(show: bool) -> Part:
-    """Train on sets of digits, and see whether the digit that gave a set its class is the one that decided."""
+    """Train on sets of digits, and see whether the digit that gave a set its class decided the prediction."""
     from setrbm.cli.explain import described
     from setrbm.cli.fit import fit_with_bar
     from setrbm.datasets import make_digit_sets
@@ -60,12 +60,13 @@ def run(show: bool) -> Part:
 
 
 def _found(explanation: Explanation, predicted: Array, truth: Array, planted: Array) -> dict[str, Any]:
-    """Return the accuracy, and how often the vector that decided is the planted one."""
+    """Return the accuracy, and how often the planted vector has the largest drop and decided."""
     import numpy as np
 
     starts, sizes = explanation.offsets[:-1], np.diff(explanation.offsets)
     with_digit = np.add.reduceat(planted, starts) > 0
-    hit = planted[starts + explanation.deciding_vectors()] & explanation.decided
+    largest = starts + explanation.strongest_vectors()
+    hit = planted[largest] & explanation.decided[largest]
     return {
         "test_sets": len(truth),
         "accuracy": float((predicted == truth).mean()),
@@ -90,25 +91,26 @@ def _show(found: dict[str, Any]) -> None:
     typer.echo(
         f"   Accuracy on {found['test_sets']} sets of other images: {percent(found['accuracy'])} (guessing: "
         f"{percent(found['guessing'])}).\n"
-        f"   Which digit decided? Of the {n} sets with a two or a seven, it was that digit\n"
-        f"   in {hits}: {percent(hits / n)} (a digit picked at random: {percent(found['decided_by_chance'])}).\n\n"
-        f"   The first {len(found['sets'])} test sets, with the digit that decided in brackets:"
+        f"   A digit decided if another class is predicted without it. Of {n} sets with a\n"
+        f"   two or a seven, it was that digit in {hits}: {percent(hits / n)} (a random digit: "
+        f"{percent(found['decided_by_chance'])}).\n\n"
+        f"   The first {len(found['sets'])} test sets, with the digits that decided in brackets:"
     )
     headings = ("set", "digits", "is", "predicted", "p", "drop", "")
     show_table("", headings, [_row(one) for one in found["sets"]])
     typer.echo(
-        "   drop: how much log p of the predicted class falls without that digit.\n"
-        "   No brackets: no digit decided alone.\n"
+        "   drop: the most that log p of the class falls if one digit is left out.\n"
+        "   No brackets: no single digit decided.\n"
     )
 
 
 def _row(one: dict[str, Any]) -> tuple[Any, ...]:
     marked = [
-        f"[{digit}]" if place == one["deciding_vector"] else f" {digit} "
-        for place, digit in enumerate(one["digits"], 1)
+        f"[{digit}]" if vector["decided"] else f" {digit} "
+        for vector, digit in zip(one["vectors"], one["digits"], strict=True)
     ]
     right = one["predicted"] == one["label"]
     return (
         one["set"], "".join(marked).rstrip(), one["label"], one["predicted"], f"{one['probability']:.3f}",
-        deciding_drop(one), "" if right else "wrong",
+        rounded(strongest(one)["drop"]), "" if right else "wrong",
     )  # fmt: skip

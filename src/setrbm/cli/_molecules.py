@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from setrbm.cli._folds import cross_validate
 from setrbm.cli._output import percent, show_table
-from setrbm.cli._parts import Part, decided_by, deciding_drop, drawn
+from setrbm.cli._parts import Part, drawn, strongest
 from setrbm.cli._picture import draw_molecules
 
 if TYPE_CHECKING:
@@ -98,23 +99,30 @@ def _explained(model: Any, bags: Bags, y: Array) -> list[dict[str, Any]]:
 
 def _show_molecules(molecules: list[dict[str, Any]], n_train: int) -> None:
     right = sum(m["predicted"] == m["label"] for m in molecules)
+    stable = sum(not any(vector["decided"] for vector in m["vectors"]) for m in molecules)
     typer.echo(
         f"   A model trained on {n_train} molecules has {right} of the other {len(molecules)} right.\n"
-        "   Which conformation decided?"
+        f"   {stable} of the {len(molecules)} predictions stay the same whichever conformation is left out:"
     )
-    headings = ("molecule", "is", "predicted", "p", "decided by", "drop", "")
+    headings = ("molecule", "is", "predicted", "p", "p without", "same alone", "")
     show_table("", headings, [_row(m) for m in molecules])
-    typer.echo("   none alone: without any one of them the others give the same answer.\n")
+    typer.echo(
+        "   p without: the probability of the predicted class if the conformation that\n"
+        "   matters most is left out. Below 0.5, the class changes: it decided.\n"
+        "   same alone: how many of the conformations get this class on their own.\n"
+    )
 
 
 def _row(molecule: dict[str, Any]) -> tuple[Any, ...]:
+    vectors = molecule["vectors"]
+    n_same = sum(vector["alone"] > 0.5 for vector in vectors)
     return (
         molecule["set"],
         KINDS[molecule["label"]],
         KINDS[molecule["predicted"]],
         f"{molecule['probability']:.3f}",
-        decided_by(molecule),
-        deciding_drop(molecule),
+        f"{molecule['probability'] * math.exp(-strongest(molecule)['drop']):.3f}",
+        f"{n_same} of {len(vectors)}",
         "" if molecule["predicted"] == molecule["label"] else "wrong",
     )
 

@@ -45,8 +45,8 @@ def fits(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> bool:
     return bool(_width(_table(headings, rows, is_narrow=True)) <= _console().width)
 
 
-def show_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]], strong: int | None = None) -> None:
-    """Print a table to stdout; numbers are right-aligned, and one row may be bold."""
+def show_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]], strong: Sequence[int] = ()) -> None:
+    """Print a table to stdout; numbers are right-aligned, and some rows may be bold."""
     rows = list(rows)
     is_narrow = _width(_table(headings, rows)) > _console().width and fits(headings, rows)
     table = _table(headings, rows, strong, is_narrow)
@@ -67,7 +67,7 @@ def _console() -> Any:
 
 
 def _table(
-    headings: Sequence[str], rows: Iterable[Sequence[Any]], strong: int | None = None, is_narrow: bool = False
+    headings: Sequence[str], rows: Iterable[Sequence[Any]], strong: Sequence[int] = (), is_narrow: bool = False
 ) -> Any:
     """Return a table; a narrow one has columns as wide as their longest words."""
     from rich.box import SIMPLE_HEAD
@@ -83,7 +83,7 @@ def _table(
         widths: dict[str, Any] = {"width": longest} if is_narrow else {"min_width": min(longest, 24)}
         table.add_column(heading, justify="right" if numeric else "left", overflow="fold", **widths)
     for i, row in enumerate(cells):
-        table.add_row(*row, style="bold" if i == strong else None)
+        table.add_row(*row, style="bold" if i in strong else None)
     return table
 
 
@@ -104,7 +104,9 @@ def percent(share: float) -> str:
 
 
 def signed(value: float) -> str:
-    """Return a number with its sign and three decimals; ZERO if nothing of it would be seen."""
+    """Return a number with its sign and three decimals; ZERO if nothing of it would be seen, nothing for NaN."""
+    if math.isnan(value):
+        return ""
     text = f"{value:+.3f}"
     return text if float(text) else ZERO
 

@@ -59,13 +59,12 @@ def drawn(draw: Callable[..., bytes], *arguments: Any) -> bytes | None:
         return None
 
 
-def decided_by(one: dict[str, Any]) -> str:
-    """Return which vector of an explained set decided, as in "3 of 5"."""
-    n = len(one["vectors"])
-    return f"none of {n} alone" if one["deciding_vector"] is None else f"{one['deciding_vector']} of {n}"
+def strongest(one: dict[str, Any]) -> dict[str, Any]:
+    """Return the vector of an explained set with the largest drop."""
+    vector: dict[str, Any] = one["vectors"][one["strongest_vector"] - 1]
+    return vector
 
 
-def deciding_drop(one: dict[str, Any]) -> str:
-    """Return the drop of the vector that decided; an empty text if none did."""
-    deciding = one["deciding_vector"]
-    return "" if deciding is None else f"{one['vectors'][deciding - 1]['drop']:+.2f}"
+def rounded(drop: float) -> str:
+    """Return a drop with two decimals; "0" instead of +0.00 or -0.00, which would look like evidence."""
+    return f"{drop:+.2f}" if abs(drop) >= 0.005 else "0"

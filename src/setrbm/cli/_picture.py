@@ -1,10 +1,12 @@
-"""The pictures of the demo: which digit, and which conformation, decided."""
+"""The pictures of the demo: how much each digit, and each conformation, matters."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+from setrbm.cli._parts import rounded
 
 if TYPE_CHECKING:
     from setrbm._types import Array
@@ -17,7 +19,7 @@ SIDE = 8
 
 
 def draw_digits(sets: Sequence[dict[str, Any]], bags: Bags, explanation: Explanation) -> bytes:
-    """Return a PNG with one row per set: its digits, the deciding one framed, and what its pixels contribute.
+    """Return a PNG with one row per set: its digits, those that decided framed, and what the pixels contribute.
 
     Parameters
     ----------
@@ -43,22 +45,22 @@ def draw_digits(sets: Sequence[dict[str, Any]], bags: Bags, explanation: Explana
         wspace=0.12,
         hspace=0.3,
     )
-    pixels = [_deciding_pixels(explanation, k, one) for k, one in enumerate(sets)]
+    pixels = [_pixels(explanation[k]) for k in range(len(sets))]
     # The few largest contributions may be beyond the end of the scale, or the others would be pale.
     largest = 0.8 * max((float(abs(values).max()) for values in pixels if values is not None), default=1.0)
     for k, one in enumerate(sets):
         _write_set(figure.add_subplot(grid[k, 0]), one)
         for s, vector in enumerate(one["vectors"]):
-            decided = vector["vector"] == one["deciding_vector"]
-            _draw_digit(figure.add_subplot(grid[k, s + 1]), bags[k][s], vector["drop"], decided)
+            _draw_digit(figure.add_subplot(grid[k, s + 1]), bags[k][s], vector["drop"], vector["decided"])
         image = _draw_pixels(figure.add_subplot(grid[k, most + 2]), pixels[k], largest)
     _write_around(figure, grid, image)
     return _as_png(figure)
 
 
-def _deciding_pixels(explanation: Explanation, k: int, one: dict[str, Any]) -> Array | None:
-    deciding = one["deciding_vector"]
-    return None if deciding is None else explanation[k].contributions[deciding - 1].reshape(SIDE, SIDE)
+def _pixels(one: Explanation) -> Array | None:
+    """Return the contributions of the digit with the largest drop; None if no digit decided."""
+    pixels: Array = one.contributions[one.drop.argmax()].reshape(SIDE, SIDE)
+    return pixels if one.decided.any() else None
 
 
 def _write_set(axes: Any, one: dict[str, Any]) -> None:
@@ -72,16 +74,15 @@ def _write_set(axes: Any, one: dict[str, Any]) -> None:
 def _draw_digit(axes: Any, vector: Array, drop: float, decided: bool) -> None:
     axes.imshow(vector.reshape(SIDE, SIDE), cmap="gray_r", vmin=0, vmax=16)
     _frame(axes, *((DECIDING, 4) if decided else (PALE, 0.8)))
-    text = f"{drop:+.2f}" if abs(drop) >= 0.005 else "0"
-    axes.set_xlabel(text, fontsize=11, color=DECIDING if decided else "#555555", labelpad=4)
+    axes.set_xlabel(rounded(drop), fontsize=11, color=DECIDING if decided else "#555555", labelpad=4)
 
 
 def _draw_pixels(axes: Any, values: Array | None, largest: float) -> Any:
-    """Draw the contributions of the pixels of the deciding digit; all sets share one scale."""
+    """Draw the contributions of the pixels of a digit; all sets share one scale."""
     import numpy as np
 
     if values is None:
-        axes.text(0.5, 0.5, "no digit\ndecided\nalone", ha="center", va="center", fontsize=9, transform=axes.transAxes)
+        axes.text(0.5, 0.5, "no single\ndigit\ndecided", ha="center", va="center", fontsize=9, transform=axes.transAxes)
         values = np.zeros((SIDE, SIDE))
     _frame(axes, PALE, 0.8)
     return axes.imshow(values, cmap="PuOr_r", vmin=-largest, vmax=largest)
@@ -97,7 +98,8 @@ def _write_around(figure: Any, grid: Any, image: Any) -> None:
     """Write the title, the meaning of frames and numbers, and the scale of the pixels."""
     left, right = (grid[-1, column].get_position(figure) for column in (1, grid.ncols - 1))
     figure.text(left.x0, 0.945, "Which digit decided?", fontsize=16, fontweight="bold", va="center")
-    figure.text(left.x0, 0.9, "Framed: the digit that decided. Numbers: drop of log p without the digit.", fontsize=11)
+    meaning = "Framed: without it, another class is predicted. Numbers: drop of log p without the digit."
+    figure.text(left.x0, 0.9, meaning, fontsize=11)
     middle = (right.x0 + right.x1) / 2
     figure.text(middle, 0.9, "its pixels", fontsize=11, ha="center")
     bar = figure.colorbar(image, cax=figure.add_axes((right.x0, 0.055, right.width, 0.012)), orientation="horizontal")
@@ -132,7 +134,7 @@ def _draw_conformations(figure: Any, molecules: Sequence[dict[str, Any]]) -> Non
     panels = figure.subplots(1, 2, sharey=True)
     for axes, quantity in zip(panels, ("drop", "alone"), strict=True):
         for row, molecule in enumerate(molecules):
-            _draw_row(axes, row, [vector[quantity] for vector in molecule["vectors"]], molecule["deciding_vector"])
+            _draw_row(axes, row, quantity, molecule["vectors"])
         axes.tick_params(labelsize=10)
         axes.grid(axis="y", color="#EEEEEE")
         axes.set_axisbelow(True)
@@ -142,15 +144,14 @@ def _draw_conformations(figure: Any, molecules: Sequence[dict[str, Any]]) -> Non
     panels[0].set_xlabel("drop of log p(class) without the conformation", fontsize=11)
     panels[1].set_xlabel("p(class) of the conformation alone", fontsize=11)
     panels[1].set_xlim(-0.03, 1.03)
-    figure.suptitle("Which conformation decided? The test molecules", fontsize=14, fontweight="bold")
+    figure.suptitle("How much does each conformation matter? The test molecules", fontsize=14, fontweight="bold")
     _draw_legend(figure)
 
 
-def _draw_row(axes: Any, row: int, values: Sequence[float], deciding: int | None) -> None:
-    others = [value for place, value in enumerate(values, 1) if place != deciding]
+def _draw_row(axes: Any, row: int, quantity: str, vectors: Sequence[dict[str, Any]]) -> None:
+    others, deciding = ([v[quantity] for v in vectors if v["decided"] is decided] for decided in (False, True))
     axes.scatter(others, [row] * len(others), color=OTHERS, edgecolor="white", linewidth=0.5, s=55, alpha=0.8, zorder=2)
-    if deciding is not None:
-        axes.scatter(values[deciding - 1], row, color=DECIDING, marker="D", s=75, zorder=3)
+    axes.scatter(deciding, [row] * len(deciding), color=DECIDING, marker="D", s=75, zorder=3)
 
 
 def _draw_legend(figure: Any) -> None:
@@ -158,8 +159,8 @@ def _draw_legend(figure: Any) -> None:
 
     marks: dict[str, Any] = {"linestyle": "none", "markersize": 9}
     handles = [
-        Line2D([], [], color=DECIDING, marker="D", label="decided: the largest drop, if at least 0.01", **marks),
-        Line2D([], [], color=OTHERS, marker="o", label="the other conformations", **marks),
+        Line2D([], [], color=DECIDING, marker="D", label="decided: without it, the class changes", **marks),
+        Line2D([], [], color=OTHERS, marker="o", label="without it, the class stays the same", **marks),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False, fontsize=11)
 

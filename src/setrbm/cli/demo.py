@@ -32,8 +32,8 @@ def demo(
 
     First sets of handwritten digits, which are labeled as sets only: does a set have a two, a seven, or neither, and
     which digit decided? Then Musk1, 92 molecules that are musks or not, each a set of conformations: cross-validation,
-    and the predictions for held-out molecules. At the end, models, data and pictures are written to the folder; files
-    of an earlier demo there are replaced.
+    the predictions for held-out molecules, and how much each conformation matters. At the end, models, data and
+    pictures are written to the folder; files of an earlier demo there are replaced.
     """
     begin = time.perf_counter()
     check_output_folder(output)

@@ -1,4 +1,4 @@
-"""``setrbm explain``: which vector, and which feature, decided the class of a set; for texts, which page and words."""
+"""``setrbm explain``: which vectors and features matter for the class of a set; for texts, which pages and words."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ def explain(
     vectors: VectorsOption = 10,
     json: JsonOption = False,
 ) -> None:
-    """Show which vector, and which features, decided the class of a set.
+    """Show which vectors, and which features, matter for the class of a set.
 
     For each vector, numbered from 1 within its set: the drop, which is how much the log-probability of the class falls
-    without it, and the probability of the class for this vector alone. The vector with the largest drop decided if
-    that drop is at least 0.01. If it is smaller, no vector decided alone.
+    without it, and the probability of the class for this vector alone. A vector decided if without it another class is
+    predicted. The only vector of a set has no drop: nothing is left without it.
 
     Of page texts: the same for each page, the words of the page with the largest drop that speak most for the class,
-    and the text around the first of them. A page without a known word never decides. Features of a pipeline are those
+    and the text around the first of them. Pages without a known word are passed over. Features of a pipeline are those
     that its last step gets.
     """
     import numpy as np
@@ -125,13 +125,20 @@ def _asked_class(fitted: Any, label: str) -> Array:
 
 
 def described(fitted: Any, bags: Bags | PageTexts, explanation: Explanation, top: int) -> list[dict[str, Any]]:
-    """Return the classes, vectors and top features of each set as plain values; no deciding vector is None."""
+    """Return the classes, vectors and top features of each set as plain values."""
     tops = explanation.top_features(top)
-    strongest = zip(explanation.deciding_vectors().tolist(), explanation.decided.tolist(), strict=True)
-    deciding = [vector if decided else None for vector, decided in strongest]
     return [
-        one | {"features": [{"feature": name, "contribution": value} for name, value in features]}
-        for one, features in zip(_decided(fitted, bags, explanation, "vector", deciding), tops, strict=True)
+        one
+        | {
+            "strongest_vector": strongest + 1,
+            "features": [{"feature": name, "contribution": value} for name, value in features],
+        }
+        for one, strongest, features in zip(
+            _of_vectors(fitted, bags, explanation, "vector"),
+            explanation.strongest_vectors().tolist(),
+            tops,
+            strict=True,
+        )
     ]
 
 
@@ -140,8 +147,6 @@ def described_pages(fitted: Any, texts: PageTexts, explanation: Explanation, top
     from setrbm.estimators.page_reasons import page_reasons
     from setrbm.estimators.pipelines import without_known_words
 
-    reasons = page_reasons(explanation, texts, top)
-    deciding = [reason.page if reason.decided else None for reason in reasons]
     return [
         one
         | {
@@ -151,22 +156,20 @@ def described_pages(fitted: Any, texts: PageTexts, explanation: Explanation, top
             "snippet": reason.snippet,
         }
         for one, reason, unknown in zip(
-            _decided(fitted, texts, explanation, "page", deciding),
-            reasons,
+            _of_vectors(fitted, texts, explanation, "page"),
+            page_reasons(explanation, texts, top),
             without_known_words(fitted, texts),
             strict=True,
         )
     ]
 
 
-def _decided(
-    fitted: Any, sets: Bags | PageTexts, explanation: Explanation, vector: str, deciding: list[int | None]
-) -> list[dict[str, Any]]:
+def _of_vectors(fitted: Any, sets: Bags | PageTexts, explanation: Explanation, vector: str) -> list[dict[str, Any]]:
     """Return the classes of each set and its vectors, which are called vectors or pages."""
     classes = fitted.classes_.tolist()
     p = fitted.predict_proba(sets)
     found = []
-    for k, (name, part, chosen) in enumerate(zip(sets.ids.tolist(), explanation, deciding, strict=True)):
+    for k, (name, part) in enumerate(zip(sets.ids.tolist(), explanation, strict=True)):
         code, best = classes.index(part.classes.tolist()[0]), int(p[k].argmax())
         found.append(
             {
@@ -175,10 +178,11 @@ def _decided(
                 "probability": float(p[k, best]),
                 "explained": classes[code],
                 "explained_probability": float(p[k, code]),
-                f"deciding_{vector}": None if chosen is None else chosen + 1,
                 f"{vector}s": [
-                    {vector: s + 1, "drop": float(drop), "alone": float(alone)}
-                    for s, (drop, alone) in enumerate(zip(part.drop, part.alone[:, code], strict=True))
+                    {vector: s + 1, "drop": drop, "alone": alone, "decided": decided}
+                    for s, (drop, alone, decided) in enumerate(
+                        zip(part.drop.tolist(), part.alone[:, code].tolist(), part.decided.tolist(), strict=True)
+                    )
                 ],
             }
         )
@@ -186,21 +190,28 @@ def _decided(
 
 
 def _show(one: dict[str, Any], vector: str, most: int) -> None:
-    line = f"Set {one['set']}: class {one['predicted']} with probability {one['probability']:.3f}"
-    if one["explained"] != one["predicted"]:
-        line += f"; explained here: class {one['explained']}, probability {one['explained_probability']:.3f}"
-    deciding = one[f"deciding_{vector}"]
-    typer.echo(line + (f"; no {vector} decided alone" if deciding is None else ""))
+    typer.echo(_head(one, vector))
     ranked = sorted(one[f"{vector}s"], key=lambda v: -v["drop"])
     shown = ranked[:most]
-    rows = [
-        (v[vector], signed(v["drop"]), f"{v['alone']:.3f}", "decided" if v[vector] == deciding else "") for v in shown
-    ]
-    strong = next((k for k, v in enumerate(shown) if v[vector] == deciding), None)
-    show_table("", (vector, "drop", "p alone", ""), rows, strong=strong)
+    rows = [(v[vector], signed(v["drop"]), f"{v['alone']:.3f}", "decided" if v["decided"] else "") for v in shown]
+    show_table("", (vector, "drop", "p alone", ""), rows, strong=[k for k, v in enumerate(shown) if v["decided"]])
     if len(ranked) > most:
         typer.echo(f"and {count(len(ranked) - most, vector)} more; use --vectors or --json to see them")
     typer.echo(_features_in_words(one) if vector == "vector" else _page_in_words(one))
+
+
+def _head(one: dict[str, Any], vector: str) -> str:
+    """Return the classes of a set, and which of its vectors decided."""
+    from setrbm.explain import verdict
+
+    drops, decided = ([v[name] for v in one[f"{vector}s"]] for name in ("drop", "decided"))
+    head = f"Set {one['set']}: class {one['predicted']} with probability {one['probability']:.3f}"
+    facts = [head, verdict(decided, vector, first=1)]
+    if one["explained"] != one["predicted"]:
+        facts.append(f"explained here: class {one['explained']}, probability {one['explained_probability']:.3f}")
+    if len(drops) > 1 and not any(decided):
+        facts.append(f"the largest drop is {signed(max(drops))}")
+    return "; ".join(facts)
 
 
 def _features_in_words(one: dict[str, Any]) -> str:

@@ -35,8 +35,8 @@ class _MaxOut(BaseSetClassifier):
             )
         super()._check_classes(classes)
 
-    def deciding_vectors(self, X: Any) -> Integers:
-        """Return the position, within each set, of the vector that decides its class."""
+    def strongest_vectors(self, X: Any) -> Integers:
+        """Return the position, within each set, of the vector with the highest response, which gives the class."""
         bags = self._input(X)
         rows, _, _ = max_out.chosen_activations(bags.X, bags.offsets, self._params(), self.settings_.unit)
         return np.asarray(rows - bags.offsets[:-1])
@@ -75,7 +75,7 @@ init_scale, scale, class_weight, engine, n_jobs, warm_start, random_state, verbo
     >>> from setrbm.estimators import MaxOutClassifier
     >>> bags, y = load_musk1()
     >>> model = MaxOutClassifier("mlp", random_state=0).fit(bags[:80], y[:80])
-    >>> model.predict_proba(bags[80:]).shape, model.deciding_vectors(bags[80:]).shape
+    >>> model.predict_proba(bags[80:]).shape, model.strongest_vectors(bags[80:]).shape
     ((12, 2), (12,))
     """
 

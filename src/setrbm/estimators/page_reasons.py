@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from setrbm.estimators.page_words import WORD
-from setrbm.explain import DECISIVE, Explanation
+from setrbm.explain import Explanation
 
 # A snippet has about this many characters; it ends between words unless a word is longer than SLACK.
 WIDTH, SLACK = 80, 20
@@ -23,8 +23,6 @@ class PageReason:
     ----------
     page : int
         Its position, counted from 0.
-    decided : bool
-        Whether its drop is at least 0.01; never true of a page without a known word.
     words : list of (str, float)
         The words of the page with the largest contributions for the class; those against it are left out.
     snippet : str
@@ -32,7 +30,6 @@ class PageReason:
     """
 
     page: int
-    decided: bool
     words: list[tuple[str, float]]
     snippet: str
 
@@ -50,20 +47,18 @@ def page_reasons(explanation: Explanation, documents: Iterable[list[str]], n_wor
     """
     reasons = []
     for part, pages in zip(explanation, documents, strict=True):
-        page, decided = _strongest(part)
+        page = _strongest(part)
         words = part.features_for(page, n_words)
-        reasons.append(PageReason(page, decided, words, snippet(pages[page], words[0][0] if words else None)))
+        reasons.append(PageReason(page, words, snippet(pages[page], words[0][0] if words else None)))
     return reasons
 
 
-def _strongest(part: Explanation) -> tuple[int, bool]:
-    """Return the page of a document that mattered most, and whether it decided."""
+def _strongest(part: Explanation) -> int:
+    """Return the page of a document that mattered most."""
     # The drop of a page without words comes from the biases and from the size of the set, not from what it says.
     has_words = np.diff(sparse.csr_array(part.contributions).indptr) > 0
-    if not has_words.any():
-        return int(part.drop.argmax()), False
-    page = int(np.where(has_words, part.drop, -np.inf).argmax())
-    return page, bool(part.drop[page] >= DECISIVE)
+    drop = np.where(has_words, part.drop, -np.inf) if has_words.any() else part.drop
+    return int(drop.argmax())
 
 
 def _place(text: str, wanted: list[str]) -> tuple[int, int]:

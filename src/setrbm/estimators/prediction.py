@@ -291,11 +291,13 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSetClass
         Explanation
         """
         bags, settings = self._input(X), self.settings_
-        codes = (-self._forward(bags)[1]).argmax(axis=1) if y is None else as_codes(bags, y, self.classes_)[1]
+        predicted = (-self._forward(bags)[1]).argmax(axis=1)
+        codes = predicted if y is None else as_codes(bags, y, self.classes_)[1]
         temperature = self.temperature_ * self.calibration_temperature_
         parts = explain(bags, codes, self._params(), settings.constraint, settings.pooling, temperature)
         names = getattr(self, "feature_names_in_", bags.feature_names)
-        return Explanation(self.classes_[codes], *parts, bags.offsets, bags.ids, self.classes_, names)
+        classes = self.classes_
+        return Explanation(classes[codes], classes[predicted], *parts, bags.offsets, bags.ids, classes, names)
 
     @property
     def _n_features_out(self) -> int:
