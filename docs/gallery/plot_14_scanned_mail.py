@@ -69,7 +69,7 @@ print(f"{100 * right:.0f} % of {len(test)} new pieces of mail are classified rig
 # Why?
 # ----
 #
-# The page that decided, with the words marked that spoke most for the class.
+# The page that matters most for the class, and the words that speak most for it.
 
 from setrbm.documents import marked_pages
 

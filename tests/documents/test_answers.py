@@ -1,4 +1,4 @@
-"""What becomes of documents: accepted, or left to a person and why; the page and the words that decided."""
+"""What becomes of documents: accepted, or left to a person and why; the page and the words that matter most."""
 
 import numpy as np
 import pytest
@@ -85,7 +85,7 @@ def test_without_a_reject_option_all_answers_are_accepted():
     assert all(one.is_accepted for one in classify(model, documents))
 
 
-def test_the_page_that_shows_the_class_decides(model):
+def test_the_page_that_shows_the_class_matters_most(model):
     topic = page("please cancel my contract termination notice ends")
     documents = [
         document(f"{k}.pdf", *[page("dear sir madam regards")] * k, topic, page("thank office")) for k in range(3)

@@ -123,7 +123,7 @@ def test_classify_prints_json_alone(work):
     assert set(told["documents"][0]) >= {"document", "label", "probability", "accepted", "page", "words"}
 
 
-def test_explain_draws_the_page_that_decided_with_its_words_marked(work):
+def test_explain_draws_the_page_that_matters_most_with_its_words_marked(work):
     done = run(
         "documents", "explain", work / "out" / "model.safetensors", work / "test", "-d", "piece-00003.pdf", "-o",
         work / "why", *FAST,

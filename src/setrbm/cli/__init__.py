@@ -52,7 +52,7 @@ app.command(
 of_documents = typer.Typer(
     cls=Commands,
     help="Classify scanned mail: PDF, TIFF, JPEG and PNG files and mails with attachments. Each document gets a class, "
-    "with the page that decided, or is left to a person.",
+    "with the page that matters most for it, or is left to a person.",
     epilog="Example: setrbm documents generate mail; setrbm documents fit mail -o out; setrbm documents classify "
     "out/model.safetensors inbox -o answers.",
     no_args_is_help=True,

@@ -177,8 +177,8 @@ def classify(
     """Classify the documents of a folder, or leave them to a person.
 
     Writes answers.csv and answers.json with the class of each document, how sure it is, and the page and words that
-    decided; for-a-person.csv with the documents that a person must look at, and why; problems.csv with what could not
-    be read. Every document of the folder is in answers.csv.
+    matter most; for-a-person.csv with the documents that a person must look at, and why; problems.csv with what could
+    not be read. Every document of the folder is in answers.csv.
     """
     from setrbm.documents.answers import classify as answers_of
 
@@ -271,7 +271,7 @@ def explain(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Show which page decided, and which words: a picture of each such page, with these words marked.
+    """Show which page of each document matters most, and which words: a picture of it, with these words marked.
 
     Writes explanations.json and the pictures.
     """

@@ -290,7 +290,7 @@ def _answers(model: Any, folder: str, how: Scoring) -> dict[str, Array]:
         "probability": np.array([np.nan if one.probability is None else one.probability for one in answers]),
         "accepted": np.array([one.is_accepted for one in answers]),
         "why_a_person": _texts(one.why_a_person for one in answers),
-        # No page decided if there is none.
+        # Nothing could be read of a document without pages.
         "page": np.array([one.page or 0 for one in answers]),
         "place": _texts(one.place for one in answers),
         "words": _texts("; ".join(one.words) for one in answers),

@@ -1,4 +1,4 @@
-"""What becomes of each document: a class, or a person must look at it; and the page and words that decided."""
+"""What becomes of each document: a class, or a person must look at it; and the page and words that matter most."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Answer:
     why_a_person : str
         Why a person must look at it; "" if the answer is accepted.
     page : int or None
-        The page that mattered most, from 1.
+        The page that matters most for the class, from 1: without it, the probability of the class falls most.
     place : str
         That page, in words: file, attachment and page.
     words : list of str

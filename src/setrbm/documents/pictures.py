@@ -1,4 +1,4 @@
-"""Pictures of pages with the words marked that decided."""
+"""Pictures of pages with the words marked that speak most for the class."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def marked_pages(
     folder: Path, documents: Sequence[Document], answers: Sequence[Answer], output: Path, limits: Limits | None = None,
     n_jobs: int | None = None,
 ) -> list[Path | None]:  # fmt: skip
-    """Write a picture of the page that decided each document, with its telling words marked.
+    """Write a picture of the page of each document that matters most for its class, with its telling words marked.
 
     Parameters
     ----------

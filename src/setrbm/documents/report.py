@@ -1,4 +1,4 @@
-"""One HTML page that shows what became of documents: classes, what is left to a person, and the pages that decided."""
+"""One HTML page that shows what became of documents: classes, what is left to a person, the pages that matter most."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Report:
         Numbers on top: what was done, and how long it took.
     answers : sequence of Answer
     pictures : mapping of str to Path
-        Of some documents, by id, the picture of the page that decided.
+        Of some documents, by id, the picture of the page that matters most for the class.
     truth : mapping of str to str
         The true classes, by id, if they are known.
     curve : Path or None
@@ -94,7 +94,7 @@ class Report:
         cards = [self._card(one, path) for one in self.answers if one.document in self.pictures]
         if not cards:
             return ""
-        return f'<h2>The pages that decided</h2>\n<div class="cards">{"".join(cards)}</div>'
+        return f'<h2>The pages that matter most</h2>\n<div class="cards">{"".join(cards)}</div>'
 
     def _card(self, answer: Answer, path: Path) -> str:
         true = self.truth.get(answer.document)
