@@ -78,8 +78,9 @@ print(f"accuracy {accuracy:.3f} on {len(test_letters)} new letters")
 # Which page, which words?
 # ------------------------
 # Three letters. Left: the drop of each page, which is the decrease in the
-# log-probability of the topic if the page is left out. Right: the words that
-# contributed most; a negative contribution is evidence against the topic.
+# log-probability of the topic if the page is left out. An orange page decided: without
+# it another topic is predicted. Right: the words that contributed most; a negative
+# contribution is evidence against the topic.
 
 test = model[:-1].transform(test_letters)
 shown = [
@@ -89,10 +90,7 @@ explanation = model[-1].explain(test[shown])
 figure, grid = plt.subplots(3, 2, figsize=(7.5, 7.0), layout="constrained")
 for (left, right), one in zip(grid, explanation, strict=True):
     pages = np.arange(1, len(one.drop) + 1)
-    colors = [
-        "#D55E00" if page == one.drop.argmax() + 1 else "#56B4E9" for page in pages
-    ]
-    left.barh(pages, one.drop, color=colors)
+    left.barh(pages, one.drop, color=np.where(one.decided, "#D55E00", "#56B4E9"))
     left.set(ylabel="page", yticks=pages, title=f'predicted "{one.classes[0]}"')
     left.invert_yaxis()
     words, weights = zip(*one.top_features(5)[0], strict=True)
