@@ -107,16 +107,16 @@ class FitProgress:
         """Do nothing: only finished epochs are shown."""
 
     def on_fit_task_end(self, estimator: Any, context: Any) -> None:
-        """Show a finished epoch."""
+        """Show a finished epoch, and the end of the fit: the last training may have ended early."""
+        if context.parent is None:
+            self.bar.show(self.done + 1.0, self.note or "done")
         if context.task_name != "epoch":
             return
-        phase = context.parent
-        part = (context.task_id + 1) / phase.max_subtasks
-        choosing = phase.task_name == "choosing"
-        n_refits = max(estimator._offer().n_refits, 1)
-        n_choosing = max(phase.parent.max_subtasks - n_refits, 1)
-        done = (phase.task_id + part) / n_choosing if choosing else (phase.task_id - n_choosing + part) / n_refits
-        share = CHOOSING * done if choosing else CHOOSING + (1.0 - CHOOSING) * done
-        what = "choosing settings" if choosing else "refitting on all sets"
-        epoch = f"epoch {context.task_id + 1}/{phase.max_subtasks}"
-        self.bar.show(self.done + share, self.note or f"{what}, {epoch}")
+        training = context.parent
+        phase, fit = training.parent, training.parent.parent
+        done = (training.task_id + (context.task_id + 1) / training.max_subtasks) / phase.max_subtasks
+        bounds = (0.0, 1.0) if fit.max_subtasks == 1 else (0.0, CHOOSING, 1.0)
+        begin, end = bounds[phase.task_id : phase.task_id + 2]
+        what = "choosing settings" if phase.task_name == "choosing" else "refitting on all sets"
+        epoch = f"epoch {context.task_id + 1}/{training.max_subtasks}"
+        self.bar.show(self.done + begin + (end - begin) * done, self.note or f"{what}, {epoch}")

@@ -47,7 +47,7 @@ class Choosing(Saveable):
         Ctrl-C raises KeyboardInterrupt. After the first epoch the best candidate so far is kept, without a refit or
         calibration; before that the estimator is unchanged.
         """
-        with following(self, self._offer().n_phases) as monitor:
+        with following(self, len(self._offer().phases)) as monitor:
             fault = fit_side_by_side([self], [(X, y, sample_weight)], monitor)[0]
             if fault is not None:
                 raise fault

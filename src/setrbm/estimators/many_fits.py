@@ -13,7 +13,7 @@ from setrbm._warnings import warn
 from setrbm.engines import suited_engine
 from setrbm.engines.protocol import DeviceMemoryWarning, Spec
 from setrbm.estimators.one_fit import OneFit
-from setrbm.training import Monitor, Outcome, Schedule, Trainee, nothing_learned, train
+from setrbm.training import Monitor, Outcome, Phase, Schedule, Trainee, nothing_learned, train
 
 Data = tuple[Any, Any, Any]
 
@@ -104,7 +104,8 @@ def _train_candidates(fits: list[OneFit], monitor: Monitor | None) -> tuple[list
             group = groups.setdefault((schedule, *fit.kind(settings)), {})
             for s, source in enumerate(fit.sources_in_coordinates(settings)):
                 group[f, i, s] = Trainee(fit.model(settings), source, group=f, candidate=i)
-    done, interrupted = _train_groups(fits, [(key[0], key[1], group) for key, group in groups.items()], monitor)
+    to_train = [(key[0], key[1], group) for key, group in groups.items()]
+    done, interrupted = _train_groups("choosing", fits, to_train, monitor)
     if interrupted and not done:
         raise KeyboardInterrupt
     outcomes = []
@@ -117,11 +118,13 @@ def _train_candidates(fits: list[OneFit], monitor: Monitor | None) -> tuple[list
 
 def _refit(fits: list[OneFit], monitor: Monitor | None) -> tuple[dict[int, dict[Any, Outcome]], bool]:
     """Train the chosen settings of each fit on all its sets; return the outcomes, and whether Ctrl-C ended it."""
+    if not any("fitting" in fit.offer.phases for fit in fits):
+        return {}, False
     try:
         groups = _refit_groups(fits)
     except KeyboardInterrupt:
         return {}, True
-    done, interrupted = _train_groups(fits, groups, monitor)
+    done, interrupted = _train_groups("fitting", fits, groups, monitor)
     refitted: dict[int, dict[Any, Outcome]] = {}
     for (fit, key), outcome in done.items():
         refitted.setdefault(fit, {})[key] = outcome
@@ -138,9 +141,12 @@ def _refit_groups(fits: list[OneFit]) -> list[tuple[Schedule, Spec, dict[Any, Tr
 
 
 def _train_groups(
-    fits: list[OneFit], groups: Sequence[tuple[Schedule, Spec, dict[Any, Trainee]]], monitor: Monitor | None
-) -> tuple[dict[Any, Outcome], bool]:
+    phase: Phase, fits: list[OneFit], groups: Sequence[tuple[Schedule, Spec, dict[Any, Trainee]]],
+    monitor: Monitor | None,
+) -> tuple[dict[Any, Outcome], bool]:  # fmt: skip
     """Train groups of models of one kind, one group after the other, until Ctrl-C ends it."""
+    if monitor is not None:
+        monitor.on_phase(phase, len(groups))
     done: dict[Any, Outcome] = {}
     for schedule, spec, group in groups:
         try:

@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Self
 
-import numpy as np
 from sklearn.metrics import check_scoring
 
 from setrbm.estimators.settings import Settings, choices_of, flag, integer, is_choice, is_count
 from setrbm.pooling import MIXED
-from setrbm.training import Schedule
+from setrbm.training import Phase, Schedule
 
 # With fewer held-out sets than this, the best epoch is mostly luck.
 SETS_TO_STOP_BY = 200
@@ -105,15 +104,9 @@ class Offer:
         return next((settings for settings in self.candidates if settings.generative), self.candidates[0])
 
     @property
-    def n_phases(self) -> int:
-        """How many trainings a fit needs at most: one per kind of candidate, and one per pooling to refit."""
-        kinds = {(settings.members[0].spec(np.dtype(float)), settings.n_units) for settings in self.candidates}
-        return len(kinds) + self.n_refits
-
-    @property
-    def n_refits(self) -> int:
-        """How many trainings the refit needs at most: one per pooling."""
-        return max(len(set(settings.poolings)) for settings in self.candidates) if self.refit else 0
+    def phases(self) -> tuple[Phase, ...]:
+        """The phases of a fit. How many trainings each has is known when it begins."""
+        return ("choosing", "fitting") if self.refit else ("choosing",)
 
     def without_mixtures(self) -> Self:
         """Return the offer for sparse sets: mixtures were measured on dense ones, and need coordinates of training."""

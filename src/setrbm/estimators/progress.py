@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from setrbm.training import Epoch, Monitor, Monitors, PrintingMonitor
+from setrbm.training import Epoch, Monitor, Monitors, Phase, PrintingMonitor
 
 
 @contextmanager
-def following(estimator: Any, n_phases: int) -> Iterator[Monitor]:
-    """Provide the monitor of a fit that has at most this many phases.
+def following(estimator: Any, n_tasks: int) -> Iterator[Monitor]:
+    """Provide the monitor of a fit of this many phases, or of one training without phases.
 
     The fit must be decorated with scikit-learn's ``with_callbacks``.
     """
@@ -21,36 +21,45 @@ def following(estimator: Any, n_phases: int) -> Iterator[Monitor]:
     if not getattr(estimator, "_skl_callbacks", []):
         yield Monitors(monitors)
         return
-    callbacks = CallbackMonitor(estimator, n_phases)
+    callbacks = CallbackMonitor(estimator, n_tasks)
     yield Monitors([*monitors, callbacks])
-    callbacks.close()
+    callbacks.end_tasks(0)
 
 
 class CallbackMonitor(Monitor):
-    """Reports to the scikit-learn callbacks of an estimator: a fit has phases, a phase has epochs."""
+    """Reports to the scikit-learn callbacks of an estimator: a fit has phases, a phase trainings, a training epochs.
 
-    def __init__(self, estimator: Any, n_phases: int) -> None:
+    A fit that chooses nothing has one training and no phases.
+    """
+
+    def __init__(self, estimator: Any, n_tasks: int) -> None:
         self.estimator = estimator
-        self.fit = estimator._init_callback_context(max_subtasks=n_phases)
-        self.fit.call_on_fit_task_begin(estimator=estimator)
-        self.phase: Any = None
+        # The tasks that have begun and not ended, each part of the one before; and how many contain a training.
+        self.tasks: list[Any] = []
+        self.depth = 1
+        self._begin(estimator._init_callback_context(max_subtasks=n_tasks))
+
+    def on_phase(self, phase: Phase, n_trainings: int) -> None:
+        """Report the begin of a phase, and the end of the one before."""
+        self.end_tasks(1)
+        self._begin(self.tasks[-1].subcontext(task_name=phase, max_subtasks=n_trainings))
+        self.depth = 2
 
     def on_epoch(self, epoch: Epoch) -> bool | None:
-        """Report an epoch; return whether a callback wants the phase to end."""
+        """Report an epoch; return whether a callback wants the training to end."""
         if epoch.number == 1:
-            self._end_phase()
-            self.phase = self.fit.subcontext(task_name=epoch.phase, max_subtasks=epoch.max_epochs)
-            self.phase.call_on_fit_task_begin(estimator=self.estimator)
-        task = self.phase.subcontext(task_name="epoch")
+            self.end_tasks(self.depth)
+            self._begin(self.tasks[-1].subcontext(task_name=epoch.phase, max_subtasks=epoch.max_epochs))
+        task = self.tasks[-1].subcontext(task_name="epoch")
         task.call_on_fit_task_begin(estimator=self.estimator)
         losses = {"loss": epoch.loss, "held_out_loss": epoch.held_out_loss}
         return bool(task.call_on_fit_task_end(estimator=self.estimator, metadata=losses))
 
-    def _end_phase(self) -> None:
-        if self.phase is not None:
-            self.phase.call_on_fit_task_end(estimator=self.estimator)
+    def _begin(self, task: Any) -> None:
+        self.tasks.append(task)
+        task.call_on_fit_task_begin(estimator=self.estimator)
 
-    def close(self) -> None:
-        """Report the end of the fit."""
-        self._end_phase()
-        self.fit.call_on_fit_task_end(estimator=self.estimator)
+    def end_tasks(self, n_left: int) -> None:
+        """Report the end of all tasks but the first."""
+        while len(self.tasks) > n_left:
+            self.tasks.pop().call_on_fit_task_end(estimator=self.estimator)

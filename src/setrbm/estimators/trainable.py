@@ -52,7 +52,7 @@ class Trainable(Saveable):
         """
         settings = self._checked_settings()
         again = bool(self.warm_start) and hasattr(self, "W_")
-        with following(self, n_phases=1) as monitor, unchanged_on_error(self):
+        with following(self, n_tasks=1) as monitor, unchanged_on_error(self):
             source = self._source(settings, X, y, sample_weight, self.classes_ if again else None, again)
             if isinstance(source, InMemory):
                 refuse_one_class(source.sets)
@@ -89,7 +89,7 @@ class Trainable(Saveable):
         settings = self._checked_settings()
         again = hasattr(self, "W_")
         refuse_for_one_pass(settings, X, classes)
-        with following(self, n_phases=1) as monitor, unchanged_on_error(self):
+        with following(self, n_tasks=1) as monitor, unchanged_on_error(self):
             known = None if isinstance(X, Shards) else self._all_classes(classes, again)
             source = self._source(settings, X, y, sample_weight, known, again)
             if not again:

@@ -7,6 +7,7 @@ from setrbm.training.loop import train as train
 from setrbm.training.monitor import Epoch as Epoch
 from setrbm.training.monitor import Monitor as Monitor
 from setrbm.training.monitor import Monitors as Monitors
+from setrbm.training.monitor import Phase as Phase
 from setrbm.training.monitor import PrintingMonitor as PrintingMonitor
 from setrbm.training.schedule import HISTORY as HISTORY
 from setrbm.training.schedule import Outcome as Outcome

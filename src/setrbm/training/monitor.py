@@ -22,13 +22,13 @@ class Epoch:
     phase : {"choosing", "fitting"}
         Whether candidates are compared on held-out sets, or the final model is trained.
     number, max_epochs : int
-        Which epoch of the phase has ended, counted from 1, and how many there are at most.
+        Which epoch of the training has ended, counted from 1, and how many there are at most.
     n_running : int
         How many models are still being trained.
     loss, held_out_loss : float
         The lowest of all models; infinite where there is none.
     seconds : float
-        Since the phase began.
+        Since the training began.
     """
 
     phase: Phase
@@ -46,18 +46,26 @@ class Epoch:
 
 
 class Monitor:
-    """Follows training. Override ``on_epoch``; the default does nothing."""
+    """Follows training. Override the methods; by default they do nothing."""
+
+    def on_phase(self, phase: Phase, n_trainings: int) -> None:
+        """Do something before a phase, in which so many groups of models are trained, one after the other."""
 
     def on_epoch(self, epoch: Epoch) -> bool | None:
-        """Do something after an epoch; return True to end this phase here."""
+        """Do something after an epoch; return True to end this training here."""
         return None
 
 
 class Monitors(Monitor):
-    """Several monitors, called one after the other; each may end the phase."""
+    """Several monitors, called one after the other; each may end the training."""
 
     def __init__(self, monitors: Sequence[Monitor]) -> None:
         self.monitors = monitors
+
+    def on_phase(self, phase: Phase, n_trainings: int) -> None:
+        """Call all monitors."""
+        for monitor in self.monitors:
+            monitor.on_phase(phase, n_trainings)
 
     def on_epoch(self, epoch: Epoch) -> bool | None:
         """Call all monitors."""
