@@ -487,7 +487,6 @@ def check_order(sets: Any, values: Any, name: str = "y") -> None:
     if given_codes == codes:
         return
     others = Counter(given_codes) - Counter(codes)
-    others = Counter(given_codes) - Counter(codes)
     if others and _counts_rows(given, ids):
         return
     differ = [k for k, code in enumerate(codes) if given_codes[k] != code and (not others or given_codes[k] in others)]
