@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
-from sklearn.callback import with_callbacks
-
 from setrbm import persistence
 from setrbm._types import Array
 from setrbm.estimators import scoring
+from setrbm.estimators.callbacks import with_callbacks
 from setrbm.estimators.cv_results import of_splits, restored, stored
 from setrbm.estimators.files import Saveable
 from setrbm.estimators.many_fits import fit_side_by_side

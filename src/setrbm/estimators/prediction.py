@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,6 +18,7 @@ from setrbm.bags import Bags
 from setrbm.energy import Params
 from setrbm.engines import get_engine
 from setrbm.engines.protocol import Spec
+from setrbm.estimators.callbacks import CallbackSupportMixin
 from setrbm.estimators.inputs import as_bags
 from setrbm.estimators.labels import as_codes
 from setrbm.estimators.scoring import SetClassifierMixin

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 
 from setrbm import draws
@@ -13,6 +12,7 @@ from setrbm._threads import as_threads
 from setrbm._types import Array
 from setrbm._warnings import warn
 from setrbm.engines import get_engine, suited_engine
+from setrbm.estimators.callbacks import with_callbacks
 from setrbm.estimators.files import Saveable
 from setrbm.estimators.inputs import (
     labeled_sets,
