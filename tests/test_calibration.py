@@ -88,6 +88,7 @@ def test_calibration_changes_probabilities_and_nothing_else(pooling, n_models):
 
 
 def test_the_temperature_is_that_of_predictions_for_sets_not_learned_from():
+    pytest.importorskip("sklearn", minversion="1.8", reason="scikit-learn has temperature scaling since 1.8")
     X, y = overconfident()
     settings = SETTINGS | {"pooling": "hard", "learning_rate": 0.1}
     model = ClassSetRBMCV(10, n_fits=1, calibrate=True, **settings).fit(X, y)

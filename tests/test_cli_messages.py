@@ -71,6 +71,8 @@ def test_the_usage_names_the_arguments():
     ],
 )
 def test_a_value_that_cannot_be_used_is_refused_in_our_words(option, value, message):
+    if message.startswith("it must be"):
+        pytest.importorskip("typer", minversion="0.29", reason="typer before 0.29 has its own words")
     result = run("fit", "data.csv", "m", option, value, env={"COLUMNS": "200"})
     assert result.exit_code == 2
     assert f"Invalid value for '{option}': {message}" in result.stderr

@@ -83,6 +83,7 @@ def test_what_table2_does_not_take_is_refused_before_any_work(arguments, message
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.needs("documents")
 def test_missing_collections_are_told_before_any_work(tmp_path):
     result = run("reproduce", "table2", "-o", tmp_path / "out", "--data-home", tmp_path)
     assert result.exit_code == 2

@@ -229,7 +229,7 @@ def test_max_out_classifiers_take_cv_and_scoring_too():
             r"name of a scorer of scikit-learn. Got 'nonsense'. sklearn.metrics.get_scorer_names",
         ),
         ({"scoring": "rocauc"}, "Got 'rocauc'; the nearest: roc_auc"),
-        ({"cv": "nonsense"}, "Expected `cv` as an integer"),
+        ({"cv": "nonsense"}, "Expected `?cv`? as an integer"),
         ({"cv": 3, "refit": False}, "cv must be None if nothing is refitted"),
         ({"cv": []}, "cv must give at least one split. Got none"),
         ({"cv": [(np.arange(0, 60, 2), np.arange(1, 60, 2))]}, "leave sets of at least two classes. Split 0 does not"),

@@ -305,7 +305,7 @@ def wide_sets(seed):
     """Sparse binary sets with 1,200 inputs, most of them rarely on: several blocks of inputs."""
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 4, N_SETS)
-    X = sparse.random_array((sizes.sum(), 1200), density=0.02, rng=rng, format="csr")
+    X = sparse.random_array((sizes.sum(), 1200), density=0.02, random_state=rng, format="csr")
     X.data[:] = 1.0
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     return LabeledSets(Bags(X, offsets), rng.integers(0, N_CLASSES, N_SETS), np.ones(N_SETS))

@@ -229,7 +229,9 @@ def test_partial_fit_ignores_sets_of_weight_zero():
     without = ClassSetRBM(**settings).partial_fit(bags[weight > 0], y[weight > 0], classes=[0, 1])
     np.testing.assert_array_equal(given.W_, without.W_)
     assert (given.partial_fit(bags, y, sample_weight=np.full(40, 2.0)).W_ != without.partial_fit(bags, y).W_).any()
-    with pytest.raises(ValueError, match="must contain at least one non-zero"):
+    with pytest.raises(
+        ValueError, match="must contain at least one non-zero|must have a weight above zero. Got zero for all 40"
+    ):
         given.partial_fit(bags, y, sample_weight=np.zeros(40))
     with pytest.raises(ValueError, match="At least one set must have a weight above zero. Got zero for all 40"):
         given.set_params(class_weight={0: 0.0, 1: 0.0}).partial_fit(bags, y)
@@ -445,7 +447,6 @@ def test_ctrl_c_after_the_pass_of_partial_fit_leaves_the_model_unchanged():
 
 @pytest.mark.parametrize("estimator", [ClassSetRBM(5, max_epochs=50), ClassSetRBMCV(5, max_epochs=50)])
 def test_ctrl_c_stops_cross_validation(estimator):
-    pytest.importorskip("sklearn.callback", reason="clone keeps callbacks since scikit-learn 1.9")
     bags, y = easy()
     begun = []
 

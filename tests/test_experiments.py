@@ -119,6 +119,7 @@ def pictures_page(monkeypatch):
     return importlib.import_module("mail_pictures_page")
 
 
+@pytest.mark.needs("documents")
 def test_the_page_of_scanned_mail_shows_the_results_on_record(pictures_page):
     names = ("mail_pictures", "mail_pictures_words", "word_errors", "page_types")
     files = [pictures_page.read(f"{name}.csv") for name in names]
@@ -150,6 +151,7 @@ def slow_distance(one, other):
     return min(slow_distance(one[:-1], other) + 1, slow_distance(one, other[:-1]) + 1, last)
 
 
+@pytest.mark.needs("documents")
 def test_word_errors_are_the_edit_distance(monkeypatch):
     monkeypatch.syspath_prepend(str(EXPERIMENTS))
     edit_distance = importlib.import_module("word_errors").edit_distance
@@ -159,6 +161,7 @@ def test_word_errors_are_the_edit_distance(monkeypatch):
         assert edit_distance(one, other) == slow_distance(one, other)
 
 
+@pytest.mark.needs("documents")
 def test_the_lead_over_a_baseline_is_counted_mail_by_mail(pictures_page):
     def row(system, document, right):
         return {"system": system, "document": document, "right": str(right), "kind": "2", "handwritten": "False"}

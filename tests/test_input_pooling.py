@@ -101,7 +101,7 @@ def test_sparse_sets_give_the_same_matrix_as_dense_ones(statistics):
 
 
 def test_scikit_learn_s_linear_svm_takes_pooled_sparse_sets():
-    bags = Bags.from_list([sparse.random_array((3, 8), density=0.4, rng=k, format="csr") for k in range(20)])
+    bags = Bags.from_list([sparse.random_array((3, 8), density=0.4, random_state=k, format="csr") for k in range(20)])
     pooled = InputPooling(["max", "mean"]).fit_transform(bags)
     assert pooled.indices.dtype == pooled.indptr.dtype == np.int32
     LinearSVC().fit(pooled, np.arange(20) % 2)

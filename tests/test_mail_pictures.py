@@ -19,6 +19,7 @@ def small(monkeypatch, tmp_path):
     monkeypatch.setattr(mail_pictures, "SETTINGS", {"n_classes": 3, "pages_per_set": 1.0, "born_digital": 1.0})
 
 
+@pytest.mark.needs("documents")
 def test_mail_is_generated_and_read_once_and_kept_as_it_was_read(tmp_path):
     seen = []
     make_pictures(True, on_piece=seen.append)
@@ -63,6 +64,7 @@ def test_without_the_extra_the_message_says_what_to_install(monkeypatch):
     check_collections(["DsUs"])
 
 
+@pytest.mark.needs("documents")
 def test_table2_reads_the_mail_and_classifies_it(tmp_path):
     arguments = ("-d", "pictures", "-m", "tf-idf, linear SVM", "-o", tmp_path / "out", "--jobs", 1)
     found = run("reproduce", "table2", "--quick", *arguments)

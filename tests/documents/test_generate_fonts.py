@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("PIL")
-
 from setrbm.documents.generate import fonts
 from setrbm.documents.generate.fonts import HANDWRITTEN, PRINTED, find_fonts
 

@@ -9,13 +9,8 @@ import shutil
 from pathlib import Path
 
 import numpy as np
-import pytest
-
-pytest.importorskip("cv2")
-pytest.importorskip("PIL")
-pytest.importorskip("pypdfium2")
-
 import pypdfium2 as pdfium
+import pytest
 from generated import evidence_in
 from PIL import Image
 

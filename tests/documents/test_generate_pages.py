@@ -3,13 +3,8 @@
 from collections import Counter
 
 import numpy as np
-import pytest
-
-pytest.importorskip("PIL")
-pytest.importorskip("cv2")
-pytest.importorskip("pypdfium2")
-
 import pypdfium2 as pdfium
+import pytest
 from generated import evidence_in
 
 from setrbm.datasets.mail_plan import EVIDENCE_TYPES, PAGE_TYPES

@@ -6,9 +6,6 @@ from math import prod
 
 import numpy as np
 import pytest
-
-pytest.importorskip("PIL")
-
 from generated import evidence_in, pattern_of
 
 from setrbm.documents.generate import filler, vocabulary

@@ -8,6 +8,8 @@ from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, Self
 
+from sklearn.base import _clone_parametrized
+
 HOOKS = ("setup", "on_fit_task_begin", "on_fit_task_end", "teardown")
 
 
@@ -44,7 +46,7 @@ class Task:
 
 
 class CallbackSupport:
-    """Stand-in for ``sklearn.callback.CallbackSupportMixin``; ``clone`` drops the callbacks."""
+    """Stand-in for ``sklearn.callback.CallbackSupportMixin``."""
 
     def set_callbacks(self, *callbacks: Any) -> Self:
         """Set the objects that follow the fits of this estimator.
@@ -65,6 +67,11 @@ class CallbackSupport:
         if callbacks:
             self._skl_callbacks = list(callbacks)
         return self
+
+    def __sklearn_clone__(self) -> Self:
+        """Return a clone with the same callbacks."""
+        clone: Self = _clone_parametrized(self)
+        return clone.set_callbacks(*getattr(self, "_skl_callbacks", []))
 
     def _init_callback_context(self, max_subtasks: int = 0) -> Task:
         self._callback_fit_ctx = Task(self._skl_callbacks, "fit", 0, max_subtasks, None)
