@@ -47,6 +47,35 @@ def test_shards_return_the_sets_and_labels_written(tmp_path, is_sparse, dtype):
         np.testing.assert_array_equal(labels, y[shard.first : shard.first + len(part)])
 
 
+def test_shards_of_a_frame_return_its_vectors_though_its_matrix_is_stored_by_columns(tmp_path):
+    frame = pd.DataFrame(np.arange(40.0).reshape(10, 4), columns=list("abcd")).assign(bag=np.arange(10) // 2)
+    bags = Bags.from_frame(frame)
+    assert bags.X.flags.f_contiguous and not bags.X.flags.c_contiguous
+    ((_, again, _),) = write_shards(tmp_path, bags, np.arange(5) % 2)
+    np.testing.assert_array_equal(again.X, frame[list("abcd")])
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_changing_the_sets_that_were_read_leaves_the_file_as_it_was(tmp_path, is_sparse):
+    bags, y = make_sets(is_sparse=is_sparse)
+    path = write_shards(tmp_path, bags, y).shards[0].path
+    before = path.read_bytes()
+    read, labels = read_shard(path)
+    for array in [labels, read.offsets, *([read.X.data, read.X.indices, read.X.indptr] if is_sparse else [read.X])]:
+        array[:] = array[::-1].copy()
+    del read, array
+    assert path.read_bytes() == before
+    np.testing.assert_array_equal(read_shard(path)[0].offsets, bags.offsets)
+
+
+def test_shards_know_their_largest_set_and_how_many_sets_carry_each_label(tmp_path):
+    bags = Bags(np.ones((9, 2)), [0, 1, 5, 7, 8, 9])
+    shards = write_shards(tmp_path, bags, ["a", "b", "b", "b", "a"], sets_per_shard=2)
+    assert [shard.largest_set for shard in shards.shards] == [4, 2, 1]
+    assert shards.largest_set == 4
+    assert shards.label_counts == {"a": 2, "b": 3}
+
+
 @pytest.mark.parametrize("objective", ["discriminative", "hybrid"])
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_training_from_one_shard_equals_training_from_memory(tmp_path, is_sparse, objective):
@@ -117,7 +146,7 @@ def test_memory_stays_bounded_by_a_shard(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "damage", ["missing", "truncated", "foreign", "width", "labels", "type of labels", "nan", "kind"]
+    "damage", ["missing", "truncated", "foreign", "width", "labels", "type of labels", "nan", "kind", "sparse"]
 )
 def test_a_bad_shard_is_named_before_anything_is_trained(tmp_path, damage):
     bags, y = make_sets()
@@ -137,6 +166,8 @@ def test_a_bad_shard_is_named_before_anything_is_trained(tmp_path, damage):
         rewrite(bad, y=np.arange(25))
     elif damage == "nan":
         write_shard(bad, Bags(np.full((3, 5), np.nan), [0, 3]), np.array(["no"]))
+    elif damage == "sparse":
+        write_shard(bad, Bags(sparse.csr_array(np.ones((3, 5))), [0, 3]), np.array(["no"]))
     else:
         write_shard(bad, Bags(np.ones((3, 5), dtype=np.float32), [0, 3]), np.array(["no"]))
     with pytest.raises((ValueError, FileNotFoundError), match=bad.name):
@@ -157,6 +188,30 @@ def test_objects_are_never_unpickled(tmp_path):
     np.savez(tmp_path / "evil.npz", offsets=np.array([object()], dtype=object))
     with pytest.raises(ValueError, match="holds objects, which are never loaded"):
         read_shard(tmp_path / "evil.npz")
+
+
+def test_arrays_that_cannot_be_mapped_as_floats_are_refused(tmp_path):
+    bags, y = make_sets()
+    path = write_shards(tmp_path, bags, y).shards[0].path
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    np.savez_compressed(path, **arrays)
+    with pytest.raises(ValueError, match=r"shard-00000.npz.*npy is compressed and cannot be mapped"):
+        read_shard(path)
+    for dtype in (np.float16, np.int64, ">f8"):
+        np.savez(path, **arrays | {"X": arrays["X"].astype(dtype)})
+        with pytest.raises(ValueError, match="its vectors must be float32 or float64, not"):
+            read_shard(path)
+
+
+def test_a_number_of_sets_per_shard_below_one_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="sets_per_shard must be at least 1. Got 0"):
+        write_shards(tmp_path, *make_sets(), sets_per_shard=0)
+
+
+def test_a_missing_label_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="Every set must have a label. Got 2 that are NaN"):
+        write_shards(tmp_path, Bags.from_rows(np.ones((3, 2))), [np.nan, 1.0, np.nan])
 
 
 def test_labels_and_weights_beside_shards_are_refused(tmp_path):
