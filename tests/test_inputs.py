@@ -1,5 +1,6 @@
 """What users pass by mistake: a warning or an error in their terms, never a silent wrong answer."""
 
+import copy
 import warnings
 
 import numpy as np
@@ -8,11 +9,25 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import StandardScaler
 
 from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV, load
-from setrbm.estimators import InputPooling, MaxOutClassifier, PerVector, SetSVC
+from setrbm.estimators import (
+    InputPooling,
+    MaxOutClassifier,
+    MaxOutClassifierCV,
+    PageWords,
+    PerVector,
+    SetSVC,
+    SetSVCCV,
+    many_fits,
+    set_svc,
+)
+from setrbm.selective import RejectOption
 from setrbm.shards import write_shards
 
 SETTINGS = {"n_hidden": 3, "max_epochs": 2, "random_state": 0}
@@ -294,3 +309,93 @@ def test_a_file_name_is_refused_in_words(X):
 def test_four_dimensions_are_too_many():
     with pytest.raises(ValueError, match="X must have at most 3 dimensions: sets, vectors, features. Got 4"):
         ClassSetRBM(**SETTINGS).fit(np.ones((2, 2, 2, 2)), [0, 1])
+
+
+DIVERGING = {"learning_rate": 1e9, "init_scale": 1.0, "weight_decay": 0.0, "scale": None}
+# Estimators, and what makes a fit fail after the estimator has drawn random numbers, if it draws any.
+FAILING = [
+    (ClassSetRBM(**SETTINGS), DIVERGING),
+    (ClassRBM(**SETTINGS), DIVERGING),
+    (ClassSetRBMCV(**SETTINGS), DIVERGING),
+    (ClassSetRBMCV(**SETTINGS), {"cv": [([0], [1])]}),
+    (MaxOutClassifier(**SETTINGS), DIVERGING),
+    (MaxOutClassifierCV(**SETTINGS), DIVERGING),
+    (SetSVC(probability=True), "calibration"),
+    (SetSVCCV(C=(1.0,), gamma_factors=(1.0,), probability=True), "calibration"),
+    (PerVector(PCA(2)), {"transformer": PCA(99)}),
+    (InputPooling(), "nan"),
+    (PageWords(pairs=False), {"min_sets": 99}),
+    (RejectOption(GaussianNB(), precision=0.4), {"classifier": GaussianNB(var_smoothing=-1.0)}),
+]
+IDS = [f"{name(one)}-{spoil if isinstance(spoil, str) else next(iter(spoil))}" for one, spoil in FAILING]
+
+
+def data_for(estimator):
+    X, y = sets()
+    if isinstance(estimator, PageWords):
+        return [["one two", "three"], ["two four"]] * 15, y
+    X[:, 0, 0] += y
+    return (X[:, 0] if isinstance(estimator, RejectOption | ClassRBM) else Bags.from_array(X)), y
+
+
+def state_of(estimator):
+    """Return everything that a fit may change: attributes with their contents, and the state of the generator."""
+    generator = getattr(estimator, "random_state", None)
+    state = generator.get_state(legacy=False) if isinstance(generator, np.random.RandomState) else {}
+    return vars(estimator).copy(), copy.deepcopy(getattr(estimator, "history_", None)), str(state)
+
+
+def assert_unchanged(estimator, before):
+    attributes, *others = before
+    assert vars(estimator).keys() == attributes.keys()
+    assert [key for key, value in vars(estimator).items() if value is not attributes[key]] == []
+    assert list(state_of(estimator)[1:]) == others
+
+
+def fail():
+    raise ValueError("no")
+
+
+@pytest.mark.parametrize("was_fitted", [False, True])
+@pytest.mark.parametrize(("estimator", "spoil"), FAILING, ids=IDS)
+def test_a_failed_fit_changes_neither_the_estimator_nor_its_generator(monkeypatch, estimator, spoil, was_fitted):
+    model, (X, y) = clone(estimator), data_for(estimator)
+    if "random_state" in model.get_params(deep=False):
+        model.set_params(random_state=np.random.RandomState(0))
+    if was_fitted:
+        model.fit(X, y)
+    if isinstance(spoil, dict):
+        model.set_params(**spoil)
+    monkeypatch.setattr(set_svc, "LogisticRegression", fail)
+    before = state_of(model)
+    with pytest.raises(ValueError, match=r"."):
+        model.fit(np.full((30, 3), np.nan) if spoil == "nan" else X, y)
+    assert_unchanged(model, before)
+
+
+@pytest.mark.parametrize("was_fitted", [False, True])
+def test_a_failed_partial_fit_changes_neither_the_estimator_nor_its_generator(was_fitted):
+    X, y = sets()
+    model = ClassSetRBM(**SETTINGS | {"random_state": np.random.RandomState(0)})
+    if was_fitted:
+        model.partial_fit(X, y, classes=[0, 1])
+    before = state_of(model.set_params(**DIVERGING))
+    with pytest.raises(ValueError, match="Training diverged"):
+        model.partial_fit(1e3 * X, y, classes=[0, 1])
+    assert_unchanged(model, before)
+
+
+def test_of_fits_that_share_a_generator_a_failed_one_takes_no_seed():
+    X, y = sets()
+
+    def fitted(*data):
+        generator = np.random.RandomState(0)
+        models = [ClassSetRBMCV(cv=2, **SETTINGS | {"random_state": generator}) for _ in data]
+        faults = many_fits.fit_side_by_side(models, data)
+        return faults, [getattr(model, "seed_", None) for model in models], generator.randint(1000)
+
+    good, bad = (X, y, None), (X, y, np.arange(len(y)))
+    _, (first, second), after = fitted(good, good)
+    faults, seeds, drawn = fitted(good, bad, good)
+    assert (seeds, drawn) == ([first, None, second], after)
+    assert [str(fault)[:40] for fault in faults] == ["None", "cv needs sets with a weight above zero. ", "None"]

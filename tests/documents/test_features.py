@@ -99,6 +99,17 @@ def test_what_is_no_document_is_refused():
         pages_of([])
 
 
+@pytest.mark.parametrize("was_fitted", [False, True])
+def test_a_failed_fit_changes_nothing(was_fitted):
+    features, (documents, y) = DocumentFeatures(blocks=("grid", "words")), mail(6)
+    if was_fitted:
+        features.fit(documents, y)
+    before = vars(features).copy()
+    with pytest.raises(ValueError, match="Got 1 without pages of 1 documents"):
+        features.set_params(blocks=("layout",)).fit([document("a")])
+    assert vars(features) == before | {"blocks": ("layout",)}
+
+
 def test_a_pipeline_learns_documents_and_survives_a_file(tmp_path):
     documents, y = mail(60)
     model = make_pipeline(DocumentFeatures(), ClassSetRBMCV.for_text(random_state=0)).fit(documents, y)

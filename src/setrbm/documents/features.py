@@ -19,6 +19,7 @@ from setrbm.documents.page_types import detectors
 from setrbm.documents.pages import LAYOUT, THUMBNAIL, Document, Page
 from setrbm.estimators import PageWords
 from setrbm.estimators.file_parts import CanSave
+from setrbm.estimators.inputs import unchanged_on_error
 from setrbm.estimators.page_words import joined_pages
 
 # Rows and columns of the gray grid.
@@ -157,8 +158,9 @@ class DocumentFeatures(CanSave, TransformerMixin, BaseEstimator, auto_wrap_outpu
         if "words" in self.blocks:
             vocabulary = PageWords() if self.words is None else clone(self.words)
             words = vocabulary.fit_transform(texts_of(X), y)
-        self._keep(vocabulary if words is not None else None)
-        return self._joined(X, words)
+        with unchanged_on_error(self):
+            self._keep(vocabulary if words is not None else None)
+            return self._joined(X, words)
 
     def transform(self, X: Any) -> Bags:
         """Return one set per document, with one vector per page."""

@@ -343,11 +343,25 @@ def _class_weights(classes: list[Any], class_weight: Any, shards: Shards) -> Flo
 
 @contextmanager
 def unchanged_on_error(estimator: Any) -> Iterator[None]:
-    """Restore the attributes of an estimator when fitting fails, so that what was fitted before stays usable."""
-    before = dict(vars(estimator))
+    """Restore an estimator when fitting fails, so that what was fitted before stays usable."""
+    restore = restorer(estimator)
     try:
         yield
     except BaseException:
+        restore()
+        raise
+
+
+def restorer(estimator: Any) -> Callable[[], None]:
+    """Return what gives an estimator its present attributes again, and its random generator its present state."""
+    before = dict(vars(estimator))
+    generator: Any = before.get("random_state")
+    state = generator.get_state() if isinstance(generator, np.random.RandomState) else None
+
+    def restore() -> None:
         vars(estimator).clear()
         vars(estimator).update(before)
-        raise
+        if state is not None:
+            generator.set_state(state)
+
+    return restore

@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from setrbm._threads import as_threads
 from setrbm._warnings import warn
 from setrbm.engines import suited_engine
 from setrbm.engines.protocol import DeviceMemoryWarning, Spec
+from setrbm.estimators.inputs import restorer
 from setrbm.estimators.one_fit import OneFit
 from setrbm.training import Monitor, Outcome, Phase, Schedule, Trainee, nothing_learned, train
 
@@ -45,26 +44,21 @@ def fit_side_by_side(
 
 
 def _fit_at_once(estimators: Sequence[Any], data: Sequence[Data], monitor: Monitor | None) -> list[Exception | None]:
-    before = [dict(vars(estimator)) for estimator in estimators]
-    generators = [e.random_state for e in estimators if isinstance(e.random_state, np.random.RandomState)]
-    states = [generator.get_state() for generator in generators]
+    restorers: list[Callable[[], None]] = []
     faults: list[Exception | None] = [None] * len(estimators)
     fits: dict[int, OneFit] = {}
-
-    def restore(i: int) -> None:
-        estimators[i].__dict__.clear()
-        estimators[i].__dict__.update(before[i])
 
     def attempt(i: int, work: Callable[[], Any]) -> Any:
         try:
             return work()
         except Exception as fault:
-            restore(i)
+            restorers[i]()
             faults[i] = fault
             fits.pop(i, None)
 
     try:
         for i, estimator in enumerate(estimators):
+            restorers.append(restorer(estimator))
             if (fit := attempt(i, partial(OneFit.of, estimator, *data[i]))) is not None:
                 fits[i] = fit
         outcomes, interrupted = _train_candidates(list(fits.values()), monitor)
@@ -75,10 +69,9 @@ def _fit_at_once(estimators: Sequence[Any], data: Sequence[Data], monitor: Monit
         for fit in fits.values():
             fit.keep(refitted.get(id(fit), {}), interrupted)
     except BaseException:
-        for i in range(len(estimators)):
-            restore(i)
-        for generator, state in zip(generators, states, strict=True):
-            generator.set_state(state)
+        # Backwards, since estimators may share a generator.
+        for restore in reversed(restorers):
+            restore()
         raise
     if interrupted or any(fit.interrupted for fit in fits.values()):
         raise KeyboardInterrupt

@@ -21,6 +21,7 @@ from setrbm._text import listed
 from setrbm._types import Floats, Integers, Mask
 from setrbm._warnings import warn
 from setrbm.estimators.file_parts import CanSave
+from setrbm.estimators.inputs import unchanged_on_error
 from setrbm.estimators.scoring import SetClassifierMixin
 from setrbm.selective.checks import (
     check_classifier,
@@ -140,12 +141,13 @@ class RejectOption(CanSave, MetaEstimatorMixin, SetClassifierMixin, BaseEstimato
         -------
         self
         """
-        self._check_settings()
-        check_classifier(self.classifier)
-        classifier, held_out, labels = self._fitted(X, labels_of(X, y))
-        predicted, scores = sureness(classifier, held_out, self.sureness)
-        codes = np.searchsorted(np.asarray(classifier.classes_), predicted)
-        self._promise(classifier, HeldOut(np.asarray(scores, np.float64), codes, np.asarray(predicted == labels)))
+        with unchanged_on_error(self):
+            self._check_settings()
+            check_classifier(self.classifier)
+            classifier, held_out, labels = self._fitted(X, labels_of(X, y))
+            predicted, scores = sureness(classifier, held_out, self.sureness)
+            codes = np.searchsorted(np.asarray(classifier.classes_), predicted)
+            self._promise(classifier, HeldOut(np.asarray(scores, np.float64), codes, np.asarray(predicted == labels)))
         return self
 
     def with_precision(self, precision: float) -> Self:
