@@ -184,6 +184,15 @@ def test_a_shard_that_changes_during_training_is_named(tmp_path):
     assert not hasattr(model, "W_")
 
 
+def test_a_shard_written_again_with_the_same_sets_counts_as_changed(tmp_path):
+    bags, y = make_sets()
+    shards = write_shards(tmp_path, bags, y)
+    path = shards.shards[0].path
+    os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
+    with pytest.raises(ValueError, match="shard-00000.npz' changed after the Shards were created"):
+        list(shards)
+
+
 def test_objects_are_never_unpickled(tmp_path):
     np.savez(tmp_path / "evil.npz", offsets=np.array([object()], dtype=object))
     with pytest.raises(ValueError, match="holds objects, which are never loaded"):
@@ -309,6 +318,13 @@ def test_labels_come_back_with_their_type(tmp_path, labels, kind, make):
     shards = write_shards(tmp_path, bags, make(y), sets_per_shard=25)
     assert [type(label) for label in shards.classes.tolist()] == [kind, kind]
     assert np.concatenate([part for _, _, part in shards]).tolist() == y
+
+
+def test_labels_of_numpy_s_type_of_strings_come_back_as_strings(tmp_path):
+    bags, y = make_sets()
+    ((_, _, labels),) = write_shards(tmp_path, bags, y.astype(np.dtypes.StringDType()))
+    assert labels.dtype.kind == "U"
+    assert labels.tolist() == y.tolist()
 
 
 def test_a_model_trained_from_shards_predicts_labels_of_object_type_as_they_were_given(tmp_path):
