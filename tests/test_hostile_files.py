@@ -114,6 +114,19 @@ def promised(**values):
     return change
 
 
+def held_out(function):
+    """Change what a reject option keeps of the held-out sets."""
+    return both(*(array(f"held_out_{name}", function) for name in ("scores", "predicted", "right")))
+
+
+def both(*changes):
+    def change(header, arrays):
+        for one in changes:
+            one(header, arrays)
+
+    return change
+
+
 def as_steps(*steps):
     return header(steps=[list(step) for step in steps])
 
@@ -156,10 +169,12 @@ HOSTILE = [
     ("svc", item("half_squares", 1e9), "half_squares must be half the squared lengths"),
     ("svc", item("weights", -0.5), "weights must be positive and sum to 1"),
     ("svc", array("weights", np.ones_like), "weights must be positive and sum to 1"),
+    ("svc", array("weights", lambda a: np.append(a[:-2], [1.5, -0.5])), "weights must be positive and sum to 1"),
     ("svc", item("offsets", 10**6), "offsets"),
     ("svc", array("offsets", lambda a: a[::-1]), "offsets"),
     ("svc", array("center", lambda a: a[:2]), "center must hold floats of shape"),
     ("svc", item("support", -1), "support must hold indices of 0 or more"),
+    ("svc", array("support", lambda a: a[:, np.newaxis]), r"indices of 0 or more. Got int32 of shape \(\d+, 1\)"),
     ("svc", array("support", np.float64), "support must hold indices of 0 or more. Got float64"),
     ("svc", item("scale_low", np.nan), "scale_low must be finite"),
     ("svc", header(scale_floor=0.5), "scale_floor must be 0 or -1"),
@@ -171,6 +186,10 @@ HOSTILE = [
     ("sparse svc", array("data", lambda a: a[:-1]), "does not fit"),
     ("search", chosen("best_index", -1), "best_index must be the position of one of 8 candidates. Got -1"),
     ("search", chosen("best_index", 99), "best_index must be the position of one of 8 candidates. Got 99"),
+    ("search", chosen("best_index", True), "best_index must be the position of one of 8 candidates. Got True"),
+    ("search", chosen("best_index", 1.0), "best_index must be the position of one of 8 candidates. Got 1.0"),
+    ("search", both(chosen("means", [0.5]), chosen("scores", [[0.5]])), "There must be scores of 8 candidates"),
+    ("search", chosen("scores", [0.5] * 8), "There must be scores of 8 candidates"),
     ("search", chosen("means", []), "There must be scores of 8 candidates"),
     ("search", chosen("scores", [[1.0]]), "There must be scores of 8 candidates"),
     ("search", chosen("scores", 1.0), "does not fit"),
@@ -283,6 +302,32 @@ HOSTILE = [
     ("reject", header(promises=[[0.5, 20, 20, 20]]), "does not fit"),
     ("reject", header(parts=[]), "not enough values to unpack"),
     ("reject", inside("parts", 0, parts=[]), "not enough values to unpack"),
+    ("reject", promised(more_sets=20.5), "more_sets must be an integer above n_held_out, or None. Got 20.5"),
+    ("reject", array("held_out_scores", np.float32), "must be columns of the same length"),
+    ("reject", array("held_out_predicted", np.int32), "must be columns of the same length"),
+    ("reject", array("held_out_right", np.int64), "must be columns of the same length"),
+    ("reject", array("held_out_scores", lambda a: a[:-1]), "must be columns of the same length"),
+    ("reject", array("held_out_predicted", lambda a: a[:-1]), "must be columns of the same length"),
+    ("reject", array("held_out_right", lambda a: a[:-1]), "must be columns of the same length"),
+    ("reject", held_out(lambda a: a[:, np.newaxis]), "must be columns of the same length"),
+    ("reject", held_out(lambda a: a[:0]), "scores of held-out sets must be finite, and their classes those of"),
+    ("reject", item("held_out_predicted", -1), "and their classes those of the classifier"),
+    ("reject", item("held_out_predicted", 2), "and their classes those of the classifier"),
+    ("reject", item("held_out_right", 2), "and their classes those of the classifier"),
+    ("reject", item("held_out_scores", np.nan), "scores of held-out sets must be finite"),
+    ("reject", item("held_out_scores", -np.inf), "scores of held-out sets must be finite"),
+    (
+        "reject",
+        array("held_out_right", np.zeros_like),
+        r"be those of the held-out sets, \(20, 19, 0\). Got \(20, 19, 19",
+    ),
+    (
+        "reject",
+        array("held_out_scores", np.zeros_like),
+        r"be those of the held-out sets, \(20, 0, 0\). Got \(20, 19, 19",
+    ),
+    ("reject", promised(n_held_out=21), r"be those of the held-out sets, \(20, 19, 19\). Got \(21, 19, 19"),
+    ("reject by class", item("held_out_predicted", 0), "n_right must be those of the held-out sets"),
     ("reject by class", header(promises=[[0.5, 9, 0, 0, None]]), "threshold must be a number"),
     (
         "reject by class",

@@ -374,7 +374,7 @@ def test_a_promise_that_is_not_that_of_the_held_out_sets_is_refused(tmp_path):
     frozen = FrozenEstimator(SetSVC(probability=True, random_state=0).fit(*some_sets(1)))
     model = RejectOption(frozen, **MODEST).fit(bags, y)
     model.promise_ = dataclasses.replace(model.promise_, threshold=model.promise_.threshold + 0.05)
-    with pytest.raises(ValueError, match="must be accepted and right, as counted in the file"):
+    with pytest.raises(ValueError, match="n_held_out, n_accepted and n_right must be those of the held-out sets"):
         save(model, tmp_path / "m")
     # Files of earlier versions know no held-out sets.
     model.held_out_ = None

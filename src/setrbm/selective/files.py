@@ -94,10 +94,9 @@ def _check_counts(held_out: HeldOut, promises: Sequence[Promise]) -> None:
         of_class = held_out.predicted == code if len(promises) > 1 else np.ones(len(held_out.scores), dtype=bool)
         above = of_class & (held_out.scores > one.threshold)
         counts = int(of_class.sum()), int(above.sum()), int(held_out.right[above].sum())
-        if counts != (one.n_held_out, one.n_accepted, one.n_right):
+        if counts != (got := (one.n_held_out, one.n_accepted, one.n_right)):
             raise ValueError(
-                f"Of the held-out sets, {counts[1:]} must be accepted and right, as counted in the file: "
-                f"{(one.n_accepted, one.n_right)}."
+                f"n_held_out, n_accepted and n_right must be those of the held-out sets, {counts}. Got {got}."
             )
 
 
