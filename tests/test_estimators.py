@@ -1014,7 +1014,8 @@ def test_a_candidate_that_reached_an_end_is_not_dropped():
     assert ClassSetRBMCV(halving=False)._offer().schedule(10).rungs == ()
 
 
-def test_if_all_others_diverged_the_best_dropped_candidate_is_trained_to_the_end(early_rungs, monkeypatch):
+@pytest.mark.parametrize("max_epochs", [16, (8, 16)])
+def test_if_all_others_diverged_the_best_dropped_candidate_is_trained_to_the_end(early_rungs, monkeypatch, max_epochs):
     def train_apart(*args, real=many_fits._train):
         outcomes = real(*args)
         return [
@@ -1023,12 +1024,12 @@ def test_if_all_others_diverged_the_best_dropped_candidate_is_trained_to_the_end
 
     monkeypatch.setattr(many_fits, "_train", train_apart)
     bags, y = easy()
-    settings = {"init_scale": 0.3, "max_epochs": 16, "n_fits": 1, "random_state": 0}
+    settings = {"init_scale": 0.3, "max_epochs": max_epochs, "n_fits": 1, "random_state": 0}
     with pytest.warns(UserWarning, match="The best of the dropped ones is used; offer smaller learning rates"):
         model = ClassSetRBMCV(5, learning_rate=(1e-7, 0.04, 0.05, 0.1), **settings).fit(bags, y)
     assert model.cv_results_["dropped"][model.best_index_]
     assert model.best_params_["learning_rate"] > 1e-7
-    assert model.n_epochs_ == 16
+    assert model.n_epochs_ == model.best_params_.get("max_epochs", 16) == 16
 
 
 def test_the_number_of_epochs_can_be_one_of_several():

@@ -69,9 +69,9 @@ def judged(offer: Offer, settings: Settings, outcomes: list[Outcome], schedule: 
     """Return a candidate with its number of epochs and its scores."""
     n_epochs, losses = _best_epoch(outcomes, schedule)
     params = {name: getattr(settings, name) for name in offer.names}
-    if "max_epochs" in params:
-        params["max_epochs"] = offer.length(n_epochs)
     candidate = Candidate(settings, params, outcomes, n_epochs, losses, np.full(len(outcomes), np.nan))
+    if "max_epochs" in params:
+        params["max_epochs"] = offer.length(candidate.n_epochs_to_refit(offer.lengths[-1]))
     if not candidate.is_finished:
         return candidate
     return replace(candidate, scores=as_scores(losses, schedule.criterion))
