@@ -1,5 +1,7 @@
 """What the estimators that choose record, and the ways to choose that scikit-learn's users know."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,8 +10,9 @@ from sklearn.model_selection import GridSearchCV, ShuffleSplit, StratifiedKFold
 
 from setrbm import ClassSetRBM, ClassSetRBMCV
 from setrbm.estimators import MaxOutClassifierCV
+from setrbm.estimators.candidates import judged
 from setrbm.estimators.cv_results import cv_results, of_splits
-from setrbm.training import Schedule
+from setrbm.training import Outcome, Schedule
 from setrbm.training.tracker import Tracker
 
 SETTINGS = {"init_scale": 0.3, "max_epochs": 20, "random_state": 0}
@@ -85,6 +88,19 @@ def test_a_set_that_only_a_held_out_part_shows_changes_that_part_s_score_only():
     assert plain.cv_results_["split0_test_score"][0] > other.cv_results_["split0_test_score"][0]
 
 
+def test_without_cv_one_set_of_every_class_of_two_is_held_out():
+    X, y = easy(12)
+    y = np.where(np.arange(12) < 2, 2, y)
+    seen = []
+
+    def scorer(estimator, sets, labels):
+        seen.append(np.bincount(labels, minlength=3).tolist())
+        return 1.0
+
+    ClassSetRBMCV(3, learning_rate=0.1, scoring=scorer, **SETTINGS | {"max_epochs": 1}).fit(X, y)
+    assert seen == [[1, 1, 1]]
+
+
 def test_without_cv_the_held_out_part_is_as_before():
     X, y = easy()
     model = ClassSetRBMCV(5, learning_rate=(0.01, 0.1), **SETTINGS).fit(X, y)
@@ -104,6 +120,35 @@ def test_the_number_of_epochs_is_that_of_the_best_mean_over_the_splits():
     curves = [stopped.cv_results_[f"split{k}_history"][0]["held_out_loss"] for k in range(3)]
     assert stopped.n_epochs_ == np.mean(curves, axis=0).argmin() + 1
     assert stopped.best_score_ == pytest.approx(-np.mean(curves, axis=0).min(), rel=1e-12)
+
+
+def test_the_largest_number_of_epochs_can_be_the_best_over_the_splits():
+    model = ClassSetRBMCV(5, learning_rate=0.1, cv=2, **SETTINGS | {"max_epochs": (4, 20)}).fit(*easy())
+    curves = np.array([model.cv_results_[f"split{k}_history"][0]["held_out_loss"] for k in range(2)])
+    assert curves[:, 18:].mean() < curves[:, 3].mean()
+    assert model.n_epochs_ == model.best_params_["max_epochs"] == 20
+    assert model.best_score_ == pytest.approx(-curves[:, 18:].mean(), rel=1e-12)
+
+
+@pytest.mark.parametrize("ends", [(), (3, 9)])
+def test_a_candidate_is_dropped_or_diverged_if_it_is_in_one_split(ends):
+    def outcome(n, **changes):
+        curve = [1.0 / (k + 1) for k in range(n)]
+        history = {"loss": curve, "held_out_loss": curve, "held_out_error": curve}
+        return replace(Outcome(None, history, n, curve[-1] if n else np.inf, None, False), **changes)
+
+    offer = ClassSetRBMCV(3, max_epochs=9)._offer()
+    schedule = Schedule(9, ends=ends)
+
+    def judge(*outcomes):
+        one = judged(offer, offer.candidates[0], list(outcomes), schedule)
+        return one.begun, one.diverged, one.dropped, one.is_finished, one.n_epochs, np.isfinite(one.scores).all()
+
+    whole = outcome(9)
+    assert judge(whole, whole) == (True, False, False, True, 9, True)
+    assert judge(whole, outcome(9, diverged_in=9)) == (True, True, False, False, 9, False)
+    assert judge(whole, outcome(2, dropped=True)) == (True, False, True, False, 2, False)
+    assert judge(whole, outcome(0)) == (False, False, False, False, 0, False)
 
 
 def test_candidates_are_dropped_by_their_mean_over_the_splits(monkeypatch):

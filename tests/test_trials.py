@@ -134,6 +134,17 @@ def test_the_worse_half_is_dropped_within_each_fold():
         assert sum(one.cv_results_["dropped"]) == 3
 
 
+def test_fits_side_by_side_are_refitted_for_as_many_epochs_as_each_chose():
+    bags, y = sets()
+    told = [(bags, np.random.default_rng(0).permutation(y), None), (bags, y, None)]
+    settings = {"learning_rate": 0.3, "init_scale": 1.0, "max_epochs": (3, 60), "random_state": 0}
+    together, alone = ([ClassSetRBMCV(4, **settings) for _ in told] for _ in range(2))
+    assert many_fits.fit_side_by_side(together, told) == [None, None]
+    assert [model.n_epochs_ for model in together] == [3, 60]
+    for one, other, data in zip(together, alone, told, strict=True):
+        np.testing.assert_array_equal(one.W_, other.fit(*data).W_)
+
+
 def test_a_fold_that_does_not_fit_into_memory_leaves_the_others(monkeypatch):
     """A memory that holds two folds at once, but one of them never."""
     bags, y = sets()
