@@ -14,11 +14,15 @@ def write(path, content=b"%PDF-1.4"):
 
 
 def test_folders_are_classes(tmp_path):
-    for name in ("bill/a.pdf", "bill/b.pdf", "claim/deep/c.pdf"):
+    for name in ("bill/b.pdf", "bill/a.pdf", "claim/deep/c.pdf"):
         write(tmp_path / name)
     found = labels_of(tmp_path)
     assert found.by_folder
-    assert found.classes == {"bill/a.pdf": "bill", "bill/b.pdf": "bill", "claim/deep/c.pdf": "claim"}
+    assert list(found.classes.items()) == [
+        ("bill/a.pdf", "bill"),
+        ("bill/b.pdf", "bill"),
+        ("claim/deep/c.pdf", "claim"),
+    ]
 
 
 def test_pictures_directly_in_a_class_are_documents_and_folders_of_pictures_below_it_too(tmp_path):
@@ -49,6 +53,15 @@ def test_entries_that_are_no_documents_are_named(tmp_path):
     ]
 
 
+def test_problems_are_told_in_the_order_of_their_paths(tmp_path):
+    names = ["bill/2.pdf", "bill/10.pdf", "bill/old/1.pdf", "claim/1.pdf"]
+    for name in reversed(names):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).symlink_to("/etc/passwd")
+    write(tmp_path / "bill" / "a.pdf")
+    assert [one.document for one in labels_of(tmp_path).problems] == names
+
+
 def test_a_manifest_that_is_a_link_out_of_the_folder_is_refused(tmp_path):
     folder, manifest = tmp_path / "mail", tmp_path / "outside.csv"
     write(folder / "bill" / "a.pdf")
@@ -68,6 +81,10 @@ def test_documents_without_a_class_are_refused(tmp_path):
     write(tmp_path / "a.pdf")
     with pytest.raises(ValueError, match="must be in one folder per class, or listed in manifest.csv. Got 1 document"):
         labels_of(tmp_path)
+    for number in (10, 9, 2, 1):
+        write(tmp_path / f"{number}.pdf")
+    with pytest.raises(ValueError, match=r"Got 5 documents directly in .*: '1.pdf', '2.pdf', '9.pdf' and 2 more"):
+        labels_of(tmp_path)
 
 
 def test_an_empty_folder_is_refused(tmp_path):
@@ -86,6 +103,8 @@ def test_an_empty_folder_is_refused(tmp_path):
         (f"document,label\na,b\nc,{'d' * 200_000}\n", r"manifest.csv' must be a CSV file. Line 3: field larger than"),
         (f"{'d' * 200_000},label\n", "must be a CSV file. Line 1: field larger than"),
         ("document,label\na,b\na,c\n", "must be listed once. 'a' is listed twice"),
+        ("document,label\na,b\na,c\nd,\n", "must be listed once. 'a' is listed twice"),
+        ("document,label\nd,\na,b\na,c\n", "must have a document and a label. Line 2"),
     ],
 )
 def test_a_bad_manifest_is_refused(tmp_path, text, message):

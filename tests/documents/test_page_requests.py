@@ -211,3 +211,27 @@ def test_pages_that_a_stopped_document_does_not_need_are_still_read_for_others(t
     requests.withdraw(first)
     assert first.is_done and not second.is_done
     assert {task.tag.job.found.id for task in workers._waiting} == {"b"}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_problems_of_a_document_are_told_in_the_order_of_files_attachments_and_pages(seed):
+    job = Job(Found("d", ("a", "b")), 0, {"b": [Leaf("b", (0,), "x", "0" * 64, 12), Leaf("b", (1,), "y", "1" * 64, 1)]})
+    x, y = job.leaves["b"]
+    expected = ["a", "b", "b, u", "b, v", "b, x, page 2", "b, x, page 10", "b, y, page 1", "d"]
+    reports = [
+        lambda: job.report("damaged", "a"),
+        lambda: job.report("damaged", "b"),
+        lambda: job.report("damaged", "b", "u", part=(2,)),
+        lambda: job.report("damaged", "b", "v", part=(10,)),
+        lambda: job.report_page("damaged", x, 2),
+        lambda: job.report_page("damaged", x, 10),
+        lambda: job.report_page("damaged", y, 1),
+        lambda: job.report_all("damaged"),
+    ]
+    for k in np.random.default_rng(seed).permutation(len(reports)):
+        reports[k]()
+    assert [problem.where for problem in job.document(Limits()).problems] == expected
+    # After the last page that is kept, only problems of files and attachments are told.
+    job.cut = (1, 0, 5)
+    kept = [where for where in expected if where not in ("b, x, page 10", "b, y, page 1")]
+    assert [problem.where for problem in job.document(Limits()).problems] == [*kept[:-1], "b, x, page 5", "d"]

@@ -43,9 +43,8 @@ def find_documents(folder: Path, by_class: bool = False) -> tuple[list[Found], l
     Returns
     -------
     documents : list of Found
-        In the order of their ids.
     problems : list of Problem
-        Links that are not followed, folders that cannot be read.
+        Links that are not followed, folders that cannot be read. Both are in the order of their ids.
     """
     if not folder.is_dir():
         kind = "It is a file" if folder.exists() else "There is none"
@@ -55,7 +54,7 @@ def find_documents(folder: Path, by_class: bool = False) -> tuple[list[Found], l
     folders = [""]
     while folders:
         folders += _search(folder, folders.pop(), by_class, documents, problems)
-    return sorted(documents, key=lambda one: order(one.id)), problems
+    return sorted(documents, key=lambda one: order(one.id)), sorted(problems, key=lambda one: order(one.document))
 
 
 def shown(name: str) -> str:

@@ -73,9 +73,11 @@ class Job:
         page = [] if number is None else [f"page {number}"]
         return ", ".join([shown(file), *([name] if name else []), *page])
 
-    def report(self, reason: str, file: str, name: str = "", is_temporary: bool = False) -> None:
-        """Add what is wrong with a file or attachment."""
-        self._add((self.found.files.index(file), -1), self.where(file, name), reason, is_temporary)
+    def report(
+        self, reason: str, file: str, name: str = "", is_temporary: bool = False, part: tuple[int, ...] = ()
+    ) -> None:
+        """Add what is wrong with a file or attachment; the part is the place of the attachment in the file."""
+        self._add((self.found.files.index(file), -1, *part), self.where(file, name), reason, is_temporary)
 
     def report_page(self, reason: str, leaf: Leaf, number: int, is_temporary: bool = False) -> None:
         """Add what is wrong with a page."""
@@ -83,7 +85,7 @@ class Job:
 
     def report_all(self, reason: str) -> None:
         """Add what is wrong with the document."""
-        self._add((len(self.found.files),), self.found.id, reason)
+        self._add((len(self.found.files), -1), self.found.id, reason)
 
     def _add(self, place: tuple[int, ...], where: str, reason: str, is_temporary: bool = False) -> None:
         self.problems.append((place, Problem(self.found.id, where, reason, is_temporary)))
@@ -133,7 +135,7 @@ class Job:
         """Add what is not read because of the limits of words and time per document."""
         if self.cut is not None:
             # Which later pages were tried depends on timing.
-            self.problems = [one for one in self.problems if len(one[0]) < len(self.cut) or one[0] < self.cut]
+            self.problems = [one for one in self.problems if one[0][1] < 0 or one[0] < self.cut]
             file, leaf, number = self.cut
             first = self.leaves[self.found.files[file]][leaf]
             reason = f"the document has too many words; the limit is {limits.words:,} (words), the rest is not read"

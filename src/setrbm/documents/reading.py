@@ -106,7 +106,7 @@ def read_found(
 
 def _refused(problem: Problem) -> Job:
     """Return what stands for a file that is not even opened."""
-    return Job(Found(problem.document, ()), 0, problems=[((0,), problem)])
+    return Job(Found(problem.document, ()), 0, problems=[((0, -1), problem)])
 
 
 def check_installed() -> None:

@@ -106,7 +106,7 @@ class Run:
         except ValueError as error:
             leaves, problems, answer = [], [], {"failed": str(error)}
         if "failed" in answer:
-            job.report(answer["failed"], file, opening.name, is_temporary(answer))
+            job.report(answer["failed"], file, opening.name, is_temporary(answer), opening.part or ())
         for name, reason in problems:
             job.report(reason, file, name)
         job.leaves[file] = sorted([*job.leaves.get(file, []), *leaves], key=lambda leaf: leaf.part)
