@@ -1,5 +1,7 @@
 """From pages to vectors: words as OCR leaves them, grid, layout, page types, all together, and in files."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -45,6 +47,14 @@ def test_the_grid_is_the_mean_darkness_of_each_cell():
             assert grid[row, column] == pytest.approx(1.0 - cell.mean() / 255.0)
 
 
+@pytest.mark.parametrize(("row", "column"), [(0, 0), (0, 5), (7, 0), (2, 4)])
+def test_a_feature_of_the_grid_is_named_after_its_row_and_column(row, column):
+    one = page()
+    one.thumbnail[4 * row : 4 * row + 4, 4 * column : 4 * column + 4] = 0
+    bags = PageGrid().transform([document("a", one)])
+    assert bags.feature_names[bags.X[0] > 0.0].tolist() == [f"gray {row + 1},{column + 1}"]
+
+
 @pytest.mark.parametrize(("block", "n"), [(PageGrid, 48), (PageLayout, 17), (PageTypes, 18)])
 def test_the_blocks_have_the_sizes_of_the_paper_and_names(block, n):
     documents, _ = mail(6)
@@ -68,6 +78,8 @@ def test_all_blocks_together_are_the_blocks_side_by_side():
     for start, block in ((n_words, PageGrid), (n_words + 48, PageLayout), (n_words + 65, PageTypes)):
         expected = block().transform(documents).X
         np.testing.assert_allclose(dense[:, start : start + expected.shape[1]], expected, rtol=1e-6)
+        names = block().get_feature_names_out()
+        assert bags.feature_names[start : start + len(names)].tolist() == names.tolist()
     np.testing.assert_array_equal(features.transform(documents).X.toarray(), dense)
 
 
@@ -78,6 +90,25 @@ def test_any_block_can_be_left_out(left_out):
     rest = DocumentFeatures(blocks=tuple(one for one in BLOCKS if one != left_out)).fit(documents, y)
     own = DocumentFeatures(blocks=(left_out,)).fit(documents, y).get_feature_names_out()
     assert set(rest.get_feature_names_out()) == set(everything) - set(own)
+
+
+def test_the_order_in_which_blocks_are_asked_for_does_not_matter():
+    documents, y = mail(30)
+    one, other = (DocumentFeatures(blocks=blocks).fit_transform(documents, y) for blocks in (BLOCKS, BLOCKS[::-1]))
+    assert one.feature_names.tolist() == other.feature_names.tolist()
+    np.testing.assert_array_equal(one.X.toarray(), other.X.toarray())
+
+
+def test_the_words_that_were_passed_are_not_fitted(tmp_path):
+    documents, y = mail(30)
+    words = PageWords(weights="binary", pairs=False)
+    features = DocumentFeatures(words=words).fit(documents, y)
+    assert features.words is words
+    assert vars(words) == vars(PageWords(weights="binary", pairs=False))
+    save(features, tmp_path / "features.safetensors")
+    again = load(tmp_path / "features.safetensors")
+    assert vars(again.words) == vars(words)
+    assert again.words_.words_.tolist() == features.words_.words_.tolist()
 
 
 @pytest.mark.parametrize("blocks", [(), ("word",), "words", ("words", "words"), None])
@@ -147,3 +178,37 @@ def test_scores_of_page_types_lie_between_0_and_1_and_tell_a_blank_page():
     assert ((scores >= 0.0) & (scores <= 1.0)).all()
     blank = list(PAGE_TYPES).index("blank page")
     assert scores[0, blank] > scores[1, blank]
+
+
+def golden_pages():
+    """Pages with thumbnails, layouts and words that use every part of what the detectors see."""
+    down, across = np.indices(THUMBNAIL)
+    lines = np.where((down % 4 == 1) & (across > 3) & (across < 20), 90, 250)
+    ruled = np.where((down % 6 == 0) | (across % 8 == 0), 40, 255)
+    looks = {
+        "": (np.full(THUMBNAIL, 255), 0.0),
+        "Dear customer, please find your invoice 12,50 Total amount due 40 EUR": (lines, 0.1),
+        "Name Date of birth Policy No. A12 Signature X": (ruled, 0.3),
+        "PAY to the order of 1250 DOLLARS": (255 - 3 * down - 2 * across, 0.6),
+    }
+    return [
+        replace(page(text, layout=level * np.linspace(0.0, 1.0, len(LAYOUT))), thumbnail=thumbnail.astype(np.uint8))
+        for text, (thumbnail, level) in looks.items()
+    ]
+
+
+# Of the detectors that come with the package, one row per page of golden_pages.
+GOLDEN = [
+    [0.0274, 0.2201, 0.0624, 0.0003, 0.0033, 0.0002, 0.0, 0.0001, 0.075,
+     0.0077, 0.0033, 0.0733, 0.2039, 0.0266, 0.0, 0.0003, 0.0655, 0.999],
+    [0.0004, 0.9827, 0.0, 0.0001, 0.9938, 0.997, 0.0014, 0.4971, 0.0006,
+     0.0, 0.0, 0.2146, 0.1982, 0.0727, 0.1544, 0.0472, 0.961, 0.0521],
+    [0.038, 0.0001, 0.0009, 0.0, 0.0013, 0.0, 0.0482, 0.0007, 0.0,
+     0.0, 1.0, 0.1007, 0.0, 0.0391, 1.0, 0.4683, 0.9997, 0.0311],
+    [0.0, 0.8827, 0.0, 0.0, 0.0192, 0.0, 1.0, 0.0045, 0.0004,
+     0.0, 0.4772, 0.0, 0.0002, 0.9938, 1.0, 1.0, 0.8759, 0.0],
+]  # fmt: skip
+
+
+def test_the_detectors_that_come_with_the_package_give_their_known_scores():
+    np.testing.assert_allclose(detectors().scores(golden_pages()), GOLDEN, rtol=0, atol=1e-4)
