@@ -22,6 +22,7 @@ from setrbm.dask import Scoring, score_files, scoring
 from setrbm.dask.scoring import RECEIPTS, Job, score_file
 from setrbm.datasets import load_musk1, make_mail_like, read_bags, write_parquet
 from setrbm.datasets.predicted import as_csv, predicted
+from setrbm.documents import Limits, Reading
 from setrbm.estimators import PageWords
 from setrbm.shards import write_shard
 
@@ -367,6 +368,33 @@ def test_inputs_of_the_same_name_have_outputs_of_their_own(work, two, tmp_path):
         shutil.copy(one, path)
     found = score_files(model_of(work), paths, tmp_path / "out", client=two)
     assert len({one.output for one in found}) == len(contents(tmp_path / "out")) == 2
+
+
+OTHER_SETTINGS = {
+    "bag": "set", "label": "class", "ignore": ("x",), "pages": "texts", "probabilities": True, "format": "csv",
+    "reading": Reading(dpi=100.0), "limits": Limits(words=10),
+}  # fmt: skip
+
+
+def test_other_settings_and_models_have_outputs_of_their_own(work, tmp_path):
+    assert OTHER_SETTINGS.keys() == {field.name for field in dataclasses.fields(Scoring)}
+    others = [Scoring(**{name: value}) for name, value in OTHER_SETTINGS.items()]
+    others += [Scoring(reading=Reading(dpi=100.0, ocr="never")), Scoring(limits=Limits(words=10, pages=1))]
+    model = tmp_path / "other.safetensors"
+    model.write_bytes(b"another model")
+    jobs = [scoring._jobs(model_of(work), inputs_of(work)[:1], tmp_path / "out", how) for how in [Scoring(), *others]]
+    jobs.append(scoring._jobs(model, inputs_of(work)[:1], tmp_path / "out", Scoring()))
+    assert len({job.output for (job,) in jobs}) == len({job.receipt for (job,) in jobs}) == len(others) + 2
+
+
+def test_an_output_without_probabilities_does_not_stand_for_one_with_them(work, tmp_path):
+    names = []
+    for how in (Scoring(), Scoring(probabilities=True)):
+        (job,) = scoring._jobs(model_of(work), inputs_of(work)[:1], tmp_path, how)
+        receipt = score_file(job)
+        assert receipt.is_new and not receipt.failed
+        names.append(pyarrow.parquet.read_table(receipt.output).column_names)
+    assert set(names[0]) < set(names[1])
 
 
 def test_a_model_that_differs_on_the_worker_is_refused(work, two, tmp_path, monkeypatch):

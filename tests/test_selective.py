@@ -406,6 +406,15 @@ def test_the_held_out_sets_are_not_learned_from(digits):
     assert model.promise_.n_held_out == 899
 
 
+def test_the_classifier_that_was_passed_is_not_fitted(digits):
+    classifier = LogisticRegression(C=0.25)
+    before = vars(classifier).copy()
+    model = RejectOption(classifier, precision=0.9, random_state=0).fit(*digits)
+    assert model.classifier is classifier
+    assert vars(classifier) == before
+    assert model.classifier_ is not classifier
+
+
 def test_every_class_can_have_its_own_promise(digits):
     X, y = digits
     frozen = FrozenEstimator(LOGISTIC.fit(X[:400], y[:400]))
