@@ -238,6 +238,23 @@ def test_a_scorer_uses_weights_of_the_fitted_scale():
     assert scores[0] == pytest.approx(scores[1], rel=1e-6)
 
 
+@pytest.mark.parametrize("cv", [None, 2])
+def test_scoring_changes_nothing_of_a_model_that_has_no_rival(cv):
+    X, y = easy()
+    plain, scored = (
+        ClassSetRBMCV(5, learning_rate=0.1, scoring=scoring, cv=cv, **SETTINGS).fit(1000.0 * X - 5.0, y)
+        for scoring in (None, "accuracy")
+    )
+    np.testing.assert_array_equal(scored.scale_factor_, plain.scale_factor_)
+    np.testing.assert_array_equal(scored.predict_proba(1000.0 * X - 5.0), plain.predict_proba(1000.0 * X - 5.0))
+
+
+@pytest.mark.parametrize("settings", [{"max_epochs": (4, 8)}, {"early_stopping": True}])
+def test_without_cv_a_scorer_may_judge_models_of_different_epochs(settings):
+    model = ClassSetRBMCV(5, learning_rate=(0.01, 0.1), scoring="neg_log_loss", **SETTINGS | settings).fit(*easy())
+    assert model.best_score_ == model.cv_results_["mean_test_score"].max()
+
+
 @pytest.mark.parametrize("scale", ["auto", None])
 def test_a_scorer_sees_the_sets_as_the_model_does_and_no_weights(scale):
     X, y = easy()

@@ -1008,8 +1008,11 @@ def test_where_training_only_harms_the_shortest_end_is_chosen():
 def test_a_candidate_that_reached_an_end_is_not_dropped():
     assert ClassSetRBMCV(max_epochs=(200, 400))._offer().schedule(10).rungs == (50, 100)
     assert ClassSetRBMCV(max_epochs=(80, 400))._offer().schedule(10).rungs == (50,)
+    assert ClassSetRBMCV(max_epochs=(100, 400))._offer().schedule(10).rungs == (50,)
+    assert ClassSetRBMCV(max_epochs=(50, 400))._offer().schedule(10).rungs == ()
     assert ClassSetRBMCV(max_epochs=(10, 400))._offer().schedule(10).rungs == ()
     assert ClassSetRBMCV(max_epochs=150)._offer().schedule(10).rungs == (37,)
+    assert ClassSetRBMCV(max_epochs=100)._offer().schedule(10).rungs == (25,)
     assert ClassSetRBMCV(max_epochs=99)._offer().schedule(10).rungs == ()
     assert ClassSetRBMCV(halving=False)._offer().schedule(10).rungs == ()
 
