@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV, ShuffleSplit, StratifiedKFold
 from setrbm import ClassSetRBM, ClassSetRBMCV
 from setrbm.estimators import MaxOutClassifierCV
 from setrbm.estimators.candidates import judged
-from setrbm.estimators.cv_results import cv_results, of_splits
+from setrbm.estimators.cv_results import cv_results, of_splits, restored
 from setrbm.training import Outcome, Schedule
 from setrbm.training.tracker import Tracker
 
@@ -35,6 +35,29 @@ def test_scores_are_laid_out_as_scikit_learn_does():
     assert results["param_C"].tolist() == [1.0, 10.0, 100.0]
     assert results["param_kernel"].tolist() == ["a", "b", "b"]
     assert pd.DataFrame(results).shape == (3, 8)
+
+
+def test_texts_and_tuples_of_one_length_stay_as_they_are_in_the_record():
+    params = [{"kernel": "a", "range": (0, 1)}, {"kernel": "b", "range": (0, 2)}]
+    results = cv_results(params, np.zeros((2, 1)))
+    for name in ("kernel", "range"):
+        column = results[f"param_{name}"]
+        assert (column.shape, column.dtype) == ((2,), object)
+        assert column.tolist() == [one[name] for one in params]
+
+
+@pytest.mark.parametrize("dropped", ["dropped", "left_behind"])
+@pytest.mark.parametrize(("criterion", "scores"), [("likelihood", [-0.25, np.nan]), ("error", [0.75, np.nan])])
+def test_the_record_of_the_first_format_is_restored_with_scores_instead_of_losses(dropped, criterion, scores):
+    params = [{"learning_rate": 0.1}, {"learning_rate": 0.2}]
+    facts = {"best_epoch": [7, 2], "diverged": [False, False], dropped: [False, True]}
+    kept = {"params": params, "score": [0.25, np.inf], "history": [{"loss": [1.0]}, {"loss": [2.0]}], **facts}
+    results, best = restored({"results": kept, "best_params": params[1]}, criterion)
+    assert best == 1
+    np.testing.assert_array_equal(results["mean_test_score"], scores)
+    assert results["rank_test_score"].tolist() == [1, 2]
+    assert (results["n_epochs"].tolist(), results["dropped"].tolist()) == ([7, 2], [False, True])
+    assert results["split0_history"] == kept["history"]
 
 
 def test_splits_are_found_again_in_their_order():

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
 
 from rewriting import contents, rewrite, write
-from setrbm import Bags, ClassSetRBM, load, save
+from setrbm import Bags, ClassSetRBM, ClassSetRBMCV, load, save
 from setrbm.estimators import InputPooling, PageWords, PerVector, SetSVC, SetSVCCV
 from setrbm.estimators.saving import KINDS
 from setrbm.selective import RejectOption
@@ -45,6 +45,7 @@ MODELS = {
     "pipeline": lambda: make_pipeline(PerVector(StandardScaler()), SetSVC(scale=None)).fit(BAGS, Y),
     "words": lambda: PageWords(weights="tfidf", pairs=False).fit(TEXTS),
     "rbm": lambda: make_pipeline(InputPooling(), StandardScaler(), ClassSetRBM(2, **SHORT)).fit(BAGS, Y),
+    "choosing": lambda: ClassSetRBMCV(2, learning_rate=(0.01, 0.1), n_fits=1, **SHORT).fit(BAGS, Y),
     "reject": lambda: RejectOption(FrozenEstimator(SVC), precision=0.5, confidence=0.8).fit(BAGS, Y),
     "reject by class": lambda: RejectOption(SVC, precision=0.3, confidence=0.5, held_out=0.5, per_class=True).fit(
         BAGS, Y
@@ -194,6 +195,8 @@ HOSTILE = [
     ("search", chosen("scores", [[1.0]]), "There must be scores of 8 candidates"),
     ("search", chosen("scores", 1.0), "does not fit"),
     ("search", setting("folds", 1), "folds must be an integer of 2 or more"),
+    ("choosing", chosen("best_index", -1), "best_index must be the position of a candidate. Got -1"),
+    ("choosing", chosen("best_index", 99), "best_index must be the position of a candidate. Got 99"),
     ("pooling", setting("statistics", {"tuple": ["__class__"]}), "statistics must be some of"),
     ("pooling", header(n_features=10**18), "n_features must be an integer between"),
     ("standard", setting("with_mean", "yes"), "with_mean"),

@@ -110,6 +110,7 @@ def test_areas_of_perfect_and_of_useless_scores():
             "Scores must be numbers. Got NaN for 1 of 2 sets, the first at index 1",
         ),
         ([0, 1], [0, 1], ["high", "low"], TypeError, "Scores must be numbers. Got <U4"),
+        ([0, 1], [0, 1], [True, False], TypeError, "Scores must be numbers. Got bool"),
         ([0, 1, 1], [0, 1], [0.5, 0.6], ValueError, "one .* for each set. Got 3 labels, 2 predictions and 2 scores"),
     ],
 )
@@ -640,6 +641,8 @@ def test_a_promise_that_cannot_be_kept_is_refused_honestly():
         ({"sureness": "entropy"}, "sureness must be 'probability' or 'margin'"),
         ({"random_state": "zero"}, "random_state must be an integer from 0 to .*, a RandomState or None. Got 'zero'"),
         ({"random_state": -1}, "random_state must be an integer from 0 to .* Got -1"),
+        ({"random_state": True}, "random_state must be an integer from 0 to .* Got True"),
+        ({"random_state": 2**32}, "random_state must be an integer from 0 to .* Got 4294967296"),
         (
             {"held_out": 0.005},
             "as there are classes, 10. Got 1,788 sets to fit .* and 9 held out. Use a larger held_out",
