@@ -212,6 +212,8 @@ HOSTILE = [
     ),
     ("standard", array("mean_", np.int64), r"mean_ must hold floats of shape \(4,\). Got int64"),
     ("standard", array("n_samples_seen_", lambda a: np.ones(3)), "n_samples_seen_ must hold one number or 4"),
+    ("standard", array("n_samples_seen_", np.uint8), "n_samples_seen_ must hold one number or 4. Got uint8"),
+    ("standard", array("n_samples_seen_", lambda a: np.inf), "n_samples_seen_ must hold finite numbers of 0 or more"),
     ("standard", array("n_samples_seen_", np.negative), "n_samples_seen_ must hold finite numbers of 0 or more"),
     ("min-max", setting("feature_range", {"tuple": [0]}), "values to unpack"),
     ("min-max", setting("feature_range", {"tuple": [1, 0]}), "feature_range must hold two increasing numbers"),
@@ -271,6 +273,8 @@ HOSTILE = [
     ("words", header(words="one"), "words must be a list of at least one word"),
     ("words", header(words=["four", "one", "three", 2]), "words must hold lower-case words .* Got 2"),
     ("words", header(words=["four", "one", "three", "a b"]), "words must hold lower-case words .* Got 'a b'"),
+    ("words", header(words=["four five six", "one", "three", "two"]), "lower-case words .* Got 'four five six'"),
+    ("words", header(pairs="yes"), "pairs must be True or False. Got 'yes'"),
     ("words", header(words=["FOUR", "one", "three", "two"]), "words must hold lower-case words .* Got 'FOUR'"),
     ("words", header(words=["four", "four", "one", "two"]), "words must be distinct and in alphabetical order"),
     ("words", header(words=["four", "three", "one", "two"]), "words must be distinct and in alphabetical order"),
@@ -362,6 +366,15 @@ def test_a_reject_option_of_a_transformer_is_refused(files, tmp_path):
             ValueError, match="must be a classifier with predict_proba. Got an object of class StandardS"
         ):
             load(tmp_path / "m")
+
+
+def test_a_classifier_for_every_vector_is_refused(files, tmp_path):
+    pipeline, _ = contents(files / "pipeline")
+    svc, arrays = contents(files / "svc")
+    described = {**pipeline["parts"][0], "format": pipeline["format"], "parts": [svc]}
+    write(tmp_path / "m", described, {f"0.{name}": array for name, array in arrays.items()})
+    with pytest.raises(ValueError, match="A transformer is needed. Got SetSVC, which has no transform"):
+        load(tmp_path / "m")
 
 
 def test_files_nested_deeper_than_allowed_are_refused(files, tmp_path):
