@@ -54,6 +54,7 @@ def functions_and_classes(module):
             yield name
 
 
+@pytest.mark.needs("documents")
 @pytest.mark.parametrize(
     "package", [setrbm, setrbm.datasets, setrbm.estimators, setrbm.selective], ids=lambda package: package.__name__
 )
@@ -77,6 +78,7 @@ def test_the_api_reference_lists_a_name_once():
     assert len(listed()) == len(set(listed())) > 40
 
 
+@pytest.mark.needs("documents")
 @pytest.mark.parametrize("dotted", listed())
 def test_a_name_in_the_api_reference_exists_and_has_a_docstring(dotted):
     value = value_of(dotted)
@@ -139,6 +141,7 @@ def test_an_example_compiles_and_opens_with_a_title_and_a_question(path):
     assert "\n\n" not in question, f"{path.name}: the first paragraph must ask the reader's question."
 
 
+@pytest.mark.needs("documents")
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_what_an_example_imports_exists(path):
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
