@@ -56,7 +56,7 @@ BARS = {
     "gpu-large": Bar("gpu", "epoch over 16,808 mail-like sets, 256 per step, GPU time ÷ CPU time", 0.1),
     "busy": Bar("busy", "one busy process per core beside it: default number of threads ÷ n_jobs=1", 1.3),
     "musk-fit": Bar("fit", "fit of Musk1, one core: defaults ÷ former defaults", 2.5),
-    "mail-fit": Bar("mail", "fit of XOR* on 14,593 pieces of mail, 100 hidden units, two cores", 30, unit=SECONDS),
+    "mail-fit": Bar("mail", "fit of XOR* on 14,593 pieces of mail, 100 hidden units, one core", 30, unit=SECONDS),
     "page-without-ocr": Bar(
         "documents", "page at 200 dpi without OCR: draw, layout, page types, one core", 0.15, unit=SECONDS
     ),

@@ -57,7 +57,7 @@ of its type its score is the highest:
 
 What the detectors see was changed twice after a look at this table, so it is optimistic.
 
-## The page that decided
+## The page that matters most
 
 The page that the explanation puts first is one that was planted in {first} % of the pieces with printed evidence; in
 {first_of_many} % of those {n_many} that have other pages too. The text of a mail itself (`.eml`) is never planted.

@@ -16,7 +16,7 @@ import setrbm
 SOURCE = Path(setrbm.__file__).parent
 # Data flows downwards: a module imports only from rooms that stand above its own (or its own).
 ROOMS = [
-    ["_types", "_version", "_files", "_lazy", "_text", "_threads", "_warnings", "draws"],
+    ["_types", "_version", "_files", "_lazy", "_text", "_threads", "_warnings", "draws", "label_order"],
     ["bags"],
     ["scaling", "pooling", "shards", "kernels"],
     ["energy"],

@@ -1,5 +1,7 @@
 """Labels and weights whose index says that they are not in the order of the sets are refused wherever they enter."""
 
+import io
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -13,7 +15,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import shuffle
 
 from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV
-from setrbm.bags import check_order
 from setrbm.datasets import PageTexts
 from setrbm.datasets.files import write_csv, write_parquet
 from setrbm.documents import Document, DocumentFeatures, Documents
@@ -26,11 +27,12 @@ from setrbm.estimators import (
     SetSVC,
     SetSVCCV,
 )
+from setrbm.label_order import check_order
 from setrbm.selective import PrecisionCoverageDisplay, RejectOption, ReliabilityDisplay
 from setrbm.shards import write_shard, write_shards
 
 OTHER_ORDER = "y must be in the order of the sets. Its index holds the same ids in another order: .* Use y.loc.bags.ids"
-OTHER_IDS = "The index of y must hold the ids of the sets. Got 40 other ids of 40, the first .* use y.to_numpy"
+OTHER_IDS = "The index of y must hold the ids of the sets. It lacks 40 of 40, the first .* use y.to_numpy"
 SHORT = {"max_epochs": 2, "random_state": 0}
 RBM = ClassSetRBM(3, max_epochs=30, learning_rate=0.1, random_state=0)
 
@@ -81,11 +83,64 @@ def test_the_message_counts_what_differs_and_shows_the_first():
     message = "3 of 4 differ, the first a at index 0, where the set is d. Use weight.loc.bags.ids"
     with pytest.raises(ValueError, match=message):
         check_order(bags, pd.Series(1.0, index=list("abcd")), "weight")
-    message = "index of y must .* Got 1 other ids of 4, the first e at index 1, where the set is b"
-    with pytest.raises(ValueError, match=message):
-        check_order(bags, pd.Series(1.0, index=list("deac")))
-    with pytest.raises(ValueError, match="Got 1 other ids of 4, the first d at index 1, where the set is b"):
-        check_order(bags, pd.Series(1.0, index=list("ddac")))
+    for index, there in (("deac", "'e'"), ("ddac", "'d'"), ("d", "none")):
+        with pytest.raises(ValueError, match=f"It lacks . of 4, the first 'b' at index 1, where it has {there}. If"):
+            check_order(bags, pd.Series(1.0, index=list(index)))
+
+
+def test_a_table_with_more_ids_than_sets_gets_the_cure_that_selects():
+    bags = Bags(np.eye(3), range(4), ids=["d", "b", "a"])
+    values = pd.Series([1, 2, 3, 4], index=list("abcd"))
+    with pytest.raises(ValueError, match="holds the ids of all 3 sets and more: 4. Use y.loc.bags.ids"):
+        check_order(bags, values)
+    check_order(bags, values.loc[bags.ids])
+
+
+def by_read_csv(by_id):
+    return pd.read_csv(io.StringIO(by_id.to_csv()), index_col="id").label
+
+
+SORTED_BY_ID = {
+    "read_csv": by_read_csv,
+    "set_index": lambda by_id: by_id.reset_index().set_index("id").label,
+    "sort_values": lambda by_id: by_id.reset_index().sort_values("id").set_index("id").label,
+    "grouped": lambda by_id: by_id.reset_index().groupby("id", as_index=False).first().set_index("id").label,
+}
+
+
+@pytest.mark.parametrize("source", SORTED_BY_ID)
+@pytest.mark.parametrize("first", [0, 1, 7])
+def test_a_range_of_ids_is_compared_like_other_ids(source, first):
+    """pandas keeps consecutive integers as a range, also if they are ids."""
+    frame = frame_of(list(range(first, first + 40)))
+    bags, _ = Bags.from_frame(frame, bag="id", label="label")
+    by_id = SORTED_BY_ID[source](frame.groupby("id").label.first())
+    with pytest.raises(ValueError, match=OTHER_ORDER):
+        SetSVC().fit(bags, by_id)
+    with pytest.raises(ValueError, match="y must be in the order|The index of y must hold the ids"):
+        cross_val_score(SetSVC(), bags, by_id, cv=3, error_score="raise")
+    if first:
+        with pytest.raises(ValueError, match=OTHER_ORDER):
+            SetSVC().fit(bags, by_id.rename_axis(None))
+
+
+@pytest.mark.parametrize("ids", [[f"{k:03}" for k in range(40)], [str(k) for k in range(7, 47)]])
+def test_numbers_and_the_same_numbers_as_text_are_the_same_ids(ids):
+    frame = frame_of(ids)
+    bags, y = Bags.from_frame(frame, bag="id", label="label")
+    by_id = frame.groupby("id").label.first()
+    with pytest.raises(ValueError, match=OTHER_ORDER):
+        SetSVC().fit(bags, by_id.set_axis(by_id.index.astype(int)))
+    SetSVC().fit(bags, pd.Series(y, index=bags.ids.astype(int)))
+
+
+def test_times_with_a_zone_are_compared_in_utc():
+    days = pd.date_range("2020-01-01", periods=40, tz="Europe/Berlin")
+    frame = frame_of(days)
+    bags, _ = Bags.from_frame(frame, bag="id", label="label")
+    SetSVC().fit(bags, frame.groupby("id", sort=False).label.first())
+    with pytest.raises(ValueError, match=OTHER_ORDER):
+        SetSVC().fit(bags, frame.groupby("id").label.first())
 
 
 def test_labels_of_other_ids_are_refused(named):
@@ -126,7 +181,7 @@ def test_every_fit_refuses_labels_in_another_order(named, name):
         RBM.fit(bags, y)
     ESTIMATORS[name].fit(bags, y)
     # Of a part of the sets, labels in another order are those of other sets.
-    message = "before they are split: y.loc.bags.ids" if name == "calibrated" else OTHER_ORDER
+    message = "in the order of all sets first: y.loc.bags.ids" if name == "calibrated" else OTHER_ORDER
     with pytest.raises(ValueError, match=message):
         ESTIMATORS[name].fit(bags, by_id)
     with pytest.raises(ValueError, match=OTHER_IDS.replace("40", r"\d+")):
@@ -181,6 +236,18 @@ def test_whatever_takes_sets_and_labels_refuses_another_order(named, tmp_path):
             take(by_id)
     with pytest.raises(ValueError, match=OTHER_ORDER):
         write_shards(tmp_path, bags, by_id)
+
+
+def test_documents_keep_their_ids_when_scikit_learn_splits_them():
+    pages = [["one two"], ["two"]] * 10
+    texts = PageTexts(pages, None, np.array([f"d{k}" for k in np.random.default_rng(0).permutation(20)]))
+    labels = pd.Series([0, 1] * 10, index=texts.ids)
+    model = make_pipeline(PageWords(pairs=False), SetSVC())
+    assert cross_val_score(model, texts, labels, cv=3, error_score="raise").mean() > 0.9
+    part, _, part_labels, _ = train_test_split(texts, labels, random_state=0)
+    np.testing.assert_array_equal(part.ids, part_labels.index)
+    with pytest.raises(ValueError, match="y must be in the order|The index of y must hold the ids"):
+        cross_val_score(model, texts, labels.sort_index(), cv=3, error_score="raise")
 
 
 def test_documents_with_ids_are_compared_with_labels_too():
@@ -250,7 +317,7 @@ def test_sets_without_ids_take_labels_in_their_order(named, key):
 def test_labels_that_are_split_with_the_sets_stay_theirs(data):
     """A Series that counts rows has the numbers of the sets after a split, which are not their ids."""
     bags, y, _ = data
-    for labels in (y, y.reset_index(drop=True), y.reset_index(drop=True).rename_axis("row")):
+    for labels in (y, y.reset_index(drop=True)):
         train, test, y_train, y_test = train_test_split(bags, labels, stratify=labels, random_state=0)
         assert SetSVC().fit(train, y_train).score(test, y_test) > 0.7
         part, _, y_part, _ = train_test_split(train, y_train, random_state=1)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from functools import cache
+import os
+from functools import lru_cache
 from numbers import Integral
 
 import joblib
 
 
-@cache
 def n_cores() -> int:
-    """Return how many cores this process may use; asking the system takes as long as a small prediction."""
+    """Return how many cores this process may use."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return _n_cores(allowed, os.environ.get("LOKY_MAX_CPU_COUNT"))
+
+
+@lru_cache(maxsize=4)
+def _n_cores(*what_it_depends_on: object) -> int:
+    # Asking for the limits of containers takes as long as a small prediction.
     return int(joblib.cpu_count())
 
 

@@ -5,7 +5,6 @@ Longer than other modules, since every input format is converted to ``Bags`` and
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
 from typing import Any, Literal, NoReturn, get_args, overload
@@ -17,6 +16,7 @@ from scipy import sparse
 
 from setrbm._text import count, is_number, listed
 from setrbm._types import Floats, Integers, Mask
+from setrbm.label_order import check_order
 
 Labels = npt.NDArray[Any]
 FrameBackend = Literal["pandas", "polars", "pyarrow"]
@@ -324,7 +324,9 @@ class Bags:
     @property
     def ids(self) -> Labels:
         """The id of each set; by default its position."""
-        return self.positions if self._ids is None else self._ids
+        if self._ids is not None:
+            return self._ids
+        return np.arange(len(self)) if self.positions is None else self.positions
 
     @property
     def given_ids(self) -> Labels | None:
@@ -332,9 +334,9 @@ class Bags:
         return self._ids
 
     @property
-    def positions(self) -> Integers:
-        """Where each set was in the bags that these were selected from."""
-        return np.arange(len(self)) if self._positions is None else self._positions
+    def positions(self) -> Integers | None:
+        """Where each set was in the bags that these were selected from; None if they are all of them."""
+        return self._positions
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -387,7 +389,8 @@ class Bags:
         else:
             row, column = divmod(flat, int(self.X.shape[1]))
         at = int(np.searchsorted(self.offsets, row, side="right")) - 1
-        name = "" if self._ids is self._positions is None else f" ({self.ids[at]!s})"
+        has_name = self._ids is not None or self._positions is not None
+        name = f" ({self.ids[at]!s})" if has_name else ""
         feature = "" if self.feature_names is None else f" ({self.feature_names[column]!s})"
         return f"the set at index {at}{name}, vector {row - self.offsets[at]}, feature {column}{feature}"
 
@@ -415,14 +418,17 @@ class Bags:
         _refuse_none(len(offsets) - 1)
         ids = None if self._ids is None else self._ids[start:stop]
         X = self.X[offsets[0] : offsets[-1]]
-        return Bags._trusted(X, offsets - offsets[0], ids, self.feature_names, self.positions[start:stop])
+        return Bags._trusted(X, offsets - offsets[0], ids, self.feature_names, self._places()[start:stop])
+
+    def _places(self) -> Integers:
+        return np.arange(len(self)) if self._positions is None else self._positions
 
     def _take(self, positions: Integers) -> Bags:
         """Return the sets at these positions, as a copy."""
         _refuse_none(len(positions))
         rows, offsets = rows_of(self.offsets, positions)
         ids = None if self._ids is None else self._ids[positions]
-        return Bags._trusted(self.X[rows], offsets, ids, self.feature_names, self.positions[positions])
+        return Bags._trusted(self.X[rows], offsets, ids, self.feature_names, self._places()[positions])
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(
@@ -459,68 +465,6 @@ def rows_of(offsets: Integers, sets: Integers) -> tuple[Integers, Integers]:
     sizes = np.diff(offsets)[sets]
     chosen = offsets_of(sizes)
     return np.arange(chosen[-1]) + np.repeat(offsets[sets] - chosen[:-1], sizes), chosen
-
-
-def check_order(sets: Any, values: Any, name: str = "y") -> None:
-    """Refuse one value per set whose index holds the ids of the sets in another order, or other ids.
-
-    Values without an index, and sets whose ids were not given, are taken in their order. So are values whose index
-    counts rows: a range, the positions of the sets where they were selected from, or integers if the ids are none.
-
-    Parameters
-    ----------
-    sets : Bags, or anything with ``given_ids``
-    values : array-like
-        Labels or weights, perhaps a pandas Series.
-    name : str
-        What to call them in messages.
-    """
-    ids, index = getattr(sets, "given_ids", None), getattr(values, "index", None)
-    # Lists have a method of that name.
-    if ids is None or index is None or callable(index) or type(index).__name__ == "RangeIndex":
-        return
-    given = np.asarray(index)
-    selected = sets._positions if isinstance(sets, Bags) else None
-    if len(given) != len(ids) or (selected is not None and np.array_equal(given, selected)):
-        return
-    given_codes, codes = _common_codes(given, ids)
-    if given_codes == codes:
-        return
-    others = Counter(given_codes) - Counter(codes)
-    if others and _counts_rows(given, ids):
-        return
-    differ = [k for k, code in enumerate(codes) if given_codes[k] != code and (not others or given_codes[k] in others)]
-    first, in_order = differ[0], f"{name}.loc[{'bags' if isinstance(sets, Bags) else 'X'}.ids]"
-    where = f"{given[first]!s} at index {first}, where the set is {ids[first]!s}"
-    if not others:
-        raise ValueError(
-            f"{name} must be in the order of the sets. Its index holds the same ids in another order: {len(differ):,} "
-            f"of {len(ids):,} differ, the first {where}. Use {in_order}."
-        )
-    cure = f"If the values are in the order of the sets, use {name}.to_numpy()."
-    if others.total() < len(ids):
-        # Of sets that are split, labels in another order belong to other sets.
-        cure = f"Put the values in the order of all sets before they are split: {in_order}."
-    raise ValueError(
-        f"The index of {name} must hold the ids of the sets. Got {others.total():,} other ids of {len(ids):,}, the "
-        f"first {where}. {cure}"
-    )
-
-
-def _common_codes(given: Labels, ids: Labels) -> tuple[list[int], list[int]]:
-    """Return an integer for each value, the same for equal values, whatever their type; -1 for those not in ids."""
-    if given.dtype.kind == ids.dtype.kind == "M":
-        # Times of different units.
-        common = np.promote_types(given.dtype, ids.dtype)
-        given, ids = given.astype(common), ids.astype(common)
-    values = ids.tolist()
-    code = {value: k for k, value in enumerate(values)}
-    return [code.get(value, -1) for value in given.tolist()], [code[value] for value in values]
-
-
-def _counts_rows(given: Labels, ids: Labels) -> bool:
-    """Return whether an index that differs from the ids holds the numbers of rows of some table."""
-    return given.dtype.kind in "iu" and (ids.dtype.kind not in "iu" or np.array_equal(given, np.arange(len(given))))
 
 
 def _as_matrix(X: Any) -> Any:
@@ -809,7 +753,9 @@ def _first_of_tuple(key: tuple[Any, ...]) -> Any:
 
 
 def as_positions(key: Any, n_sets: int) -> Integers:
-    """Return the positions that a slice, a mask or integers select."""
+    """Return the positions that a slice, a mask or integers select, also in the tuples of scikit-learn."""
+    if isinstance(key, tuple):
+        key = _first_of_tuple(key)
     if isinstance(key, slice):
         return np.arange(n_sets)[key]
     array = np.asarray(key)

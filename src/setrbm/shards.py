@@ -23,7 +23,8 @@ from scipy import sparse
 from setrbm._files import replacing
 from setrbm._text import listed
 from setrbm._types import Array
-from setrbm.bags import Bags, check_order
+from setrbm.bags import Bags
+from setrbm.label_order import check_order
 
 Reader = Callable[[Path], tuple[Bags, npt.NDArray[Any]]]
 NPZ_LOCAL_HEADER = 30

@@ -192,11 +192,12 @@ def _of_vectors(fitted: Any, sets: Bags | PageTexts, explanation: Explanation, v
 def _show(one: dict[str, Any], vector: str, most: int) -> None:
     typer.echo(_head(one, vector))
     ranked = sorted(one[f"{vector}s"], key=lambda v: -v["drop"])
-    shown = ranked[:most]
+    # Those that decided are always shown.
+    shown = ranked[:most] + [v for v in ranked[most:] if v["decided"]]
     rows = [(v[vector], signed(v["drop"]), f"{v['alone']:.3f}", "decided" if v["decided"] else "") for v in shown]
     show_table("", (vector, "drop", "p alone", ""), rows, strong=[k for k, v in enumerate(shown) if v["decided"]])
-    if len(ranked) > most:
-        typer.echo(f"and {count(len(ranked) - most, vector)} more; use --vectors or --json to see them")
+    if len(ranked) > len(shown):
+        typer.echo(f"and {count(len(ranked) - len(shown), vector)} more; use --vectors or --json to see them")
     typer.echo(_features_in_words(one) if vector == "vector" else _page_in_words(one))
 
 

@@ -72,6 +72,11 @@ class PageTexts:
         return PageTexts([self.documents[k] for k in positions], y, self.ids[positions])
 
     @property
+    def shape(self) -> tuple[int]:
+        """The number of documents; with it, scikit-learn splits them into PageTexts and not into lists."""
+        return (len(self),)
+
+    @property
     def given_ids(self) -> Labels | None:
         """The ids; None if they are integers, which may be the numbers of lines."""
         return None if self.ids.dtype.kind in "iu" else self.ids

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from setrbm._types import Floats, Integers
-from setrbm.bags import Bags, check_order
+from setrbm.bags import Bags
 from setrbm.datasets.mail_plan import PAGE_TYPES
 from setrbm.documents.page_text import page_text
 from setrbm.documents.page_types import detectors
@@ -21,6 +21,7 @@ from setrbm.estimators import PageWords
 from setrbm.estimators.file_parts import CanSave
 from setrbm.estimators.inputs import unchanged_on_error
 from setrbm.estimators.page_words import joined_pages
+from setrbm.label_order import check_order
 
 # Rows and columns of the gray grid.
 GRID = (8, 6)

@@ -263,6 +263,11 @@ class Documents(Sequence[Document]):
         return np.array([document.id for document in self._items], dtype=str)
 
     @property
+    def shape(self) -> tuple[int]:
+        """The number of documents; with it, scikit-learn splits them into Documents and not into lists."""
+        return (len(self),)
+
+    @property
     def given_ids(self) -> npt.NDArray[np.str_]:
         """The ids, with which labels that have an index are compared."""
         return self.ids

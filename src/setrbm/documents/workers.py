@@ -283,13 +283,11 @@ class Workers:
 
 
 def n_processes(n_jobs: int | None) -> int:
-    """Return how many processes ``n_jobs`` stands for; None and negative numbers are one per core."""
+    """Return how many processes ``n_jobs`` stands for: None is one per core, but one inside a parallel worker."""
     # The processes import this module and do not need joblib.
-    from joblib import cpu_count
+    from setrbm._threads import as_threads
 
-    if n_jobs == 0:
-        raise ValueError("n_jobs must be a number of processes, or negative for all cores. Got 0.")
-    return int(cpu_count()) if n_jobs is None or n_jobs < 0 else n_jobs
+    return as_threads(n_jobs)
 
 
 def in_pieces(numbers: Sequence[int], size: int) -> list[list[int]]:

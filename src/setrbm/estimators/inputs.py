@@ -16,10 +16,11 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from setrbm._text import is_number
 from setrbm._types import Array, Floats, Integers
 from setrbm._warnings import warn
-from setrbm.bags import Bags, as_array, check_order, first_text, refuse_dates
+from setrbm.bags import Bags, as_array, first_text, refuse_dates
 from setrbm.engines.protocol import LabeledSets
 from setrbm.estimators.labels import as_codes
 from setrbm.estimators.settings import Settings
+from setrbm.label_order import check_order
 from setrbm.scaling import Scaling, feature_range, squeezed_features
 from setrbm.shards import Shards
 

@@ -12,7 +12,8 @@ from sklearn.utils.validation import column_or_1d
 
 from setrbm._text import count
 from setrbm._types import Integers
-from setrbm.bags import Bags, check_order, is_missing
+from setrbm.bags import Bags, is_missing
+from setrbm.label_order import check_order
 
 
 def refuse_what_is_no_labels(y: Any) -> None:

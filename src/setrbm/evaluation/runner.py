@@ -17,7 +17,7 @@ from typing import Any
 import joblib
 import numpy as np
 
-from setrbm.bags import Bags, check_order
+from setrbm.bags import Bags
 from setrbm.evaluation import results
 from setrbm.evaluation.fold_files import Finished, FoldFiles
 from setrbm.evaluation.plans import Plan, System
@@ -25,6 +25,7 @@ from setrbm.evaluation.results import Fold
 from setrbm.evaluation.runs import Record
 from setrbm.evaluation.splits import Split, system_seed
 from setrbm.evaluation.trials import Trial, fit_and_judge, fit_and_judge_side_by_side, quiet, settings_digest
+from setrbm.label_order import check_order
 
 # On a GPU a task trains all its folds at once. Near the end of a task few models are left; other tasks fill the device.
 TASKS_AT_ONCE = 3

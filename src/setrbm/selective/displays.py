@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from setrbm._types import Floats
-from setrbm.bags import check_order
+from setrbm.label_order import check_order
 from setrbm.selective.curves import SelectiveCurve, Sureness, check_predictions, selective_curve, sureness
 
 

@@ -16,7 +16,8 @@ from setrbm.engines.cpu.layout import UNIT_BLOCK, Buffers, FlatSets, KernelSpec,
 from setrbm.engines.protocol import Spec
 
 CACHE_LINE = 64
-# Arrays that different threads write are at least this many bytes apart: processors fetch cache lines in pairs.
+# Arrays of models that are trained side by side are at least this many bytes apart: processors fetch cache lines in
+# pairs.
 SEPARATION = 128
 
 
