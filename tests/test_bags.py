@@ -356,7 +356,7 @@ def test_row_pointers_that_do_not_fit_the_matrix_are_refused(indptr):
         Bags(X, [0, 1, 2])
 
 
-@pytest.mark.parametrize("missing", [None, np.nan, float("nan"), pd.NA, pd.NaT, np.datetime64("NaT")])
+@pytest.mark.parametrize("missing", [None, np.nan, float("nan"), pd.NA, pd.NaT, np.datetime64("NaT", "s")])
 @pytest.mark.parametrize(
     "make",
     [list, lambda g: np.array(g, dtype=object), lambda g: pd.Series(g, dtype=object)],
