@@ -62,9 +62,13 @@ def prepare_markdown(app: Any, docname: str, source: list[str]) -> None:
 
 # --- API ---
 
-PUBLIC = ["bags", "estimators", "explain", "scaling", "selective", "shards"] + [
-    f"evaluation.{name}" for name in ("peers", "plans", "results", "runner", "splits", "statistics")
-]
+PUBLIC = ["setrbm_mail"] + [
+    f"setrbm.{name}"
+    for name in (
+        "bags", "estimators", "explain", "scaling", "selective", "shards", "dask", "evaluation.scores",
+        "evaluation.splits", "evaluation.statistics", "tools.commands", "tools.progress",
+    )
+]  # fmt: skip
 
 
 def own_members(cls: type, kinds: tuple[type, ...]) -> list[str]:
@@ -76,7 +80,7 @@ def own_members(cls: type, kinds: tuple[type, ...]) -> list[str]:
 
 def public_classes() -> dict[str, type]:
     """Return every class of the public modules by its name."""
-    modules = [importlib.import_module(f"setrbm.{name}") for name in PUBLIC]
+    modules = [importlib.import_module(name) for name in PUBLIC]
     members = [getattr(module, name) for module in modules for name in dir(module)]
     return {cls.__name__: cls for cls in members if inspect.isclass(cls) and cls.__module__.startswith("setrbm")}
 

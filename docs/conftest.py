@@ -7,7 +7,11 @@ collect_ignore = ["_build", "conf.py", "gallery", "generated"]
 
 
 # The pages whose examples need more than the package does: a package of an extra, or a later version.
-NEEDS = {"cluster.md": ("distributed", None), "documents.md": ("pypdfium2", None), "confidence.md": ("sklearn", "1.8")}
+NEEDS = {
+    "cluster.md": ("distributed", None),
+    "documents.md": ("setrbm_mail", None),
+    "confidence.md": ("sklearn", "1.8"),
+}
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ from setrbm.datasets import load_musk1, make_digit_sets
 from setrbm.pooling import set_pool
 
 IMAGES = Path(__file__).parent / "images"
-RESULTS = Path(__file__).parents[1] / "results"
+RESULTS = Path(__file__).parents[1] / "lab" / "results"
 
 # The palette of Okabe and Ito, which color-blind readers can tell apart.
 BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (

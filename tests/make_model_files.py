@@ -16,8 +16,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
 
 from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV, persistence, save
-from setrbm.documents import Document, DocumentFeatures, Page
-from setrbm.documents.pages import LAYOUT, THUMBNAIL
 from setrbm.estimators import InputPooling, MaxOutClassifier, MaxOutClassifierCV, PageWords, PerVector, SetSVC, SetSVCCV
 from setrbm.selective import RejectOption
 
@@ -72,6 +70,9 @@ def documents(seed=0, n_sets=16):
 
 def read_pages():
     """Return the documents as if they had been read from files: white pages, the words at the left edge."""
+    from setrbm_mail import Document, Page
+    from setrbm_mail.pages import LAYOUT, THUMBNAIL
+
     white, empty = np.full(THUMBNAIL, 255, np.uint8), np.zeros(len(LAYOUT), np.float32)
     found = []
     for k, texts in enumerate(documents()):
@@ -116,6 +117,8 @@ def classifiers():
 
 def transformers():
     """Return an unfitted transformer, or a pipeline, for each file of one."""
+    from setrbm_mail import DocumentFeatures
+
     scaled = make_pipeline(StandardScaler(), MinMaxScaler((-1, 1)))
     return {
         "InputPooling": InputPooling(("max", "std", "size")),

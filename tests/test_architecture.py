@@ -16,7 +16,7 @@ import setrbm
 SOURCE = Path(setrbm.__file__).parent
 # Data flows downwards: a module imports only from rooms that stand above its own (or its own).
 ROOMS = [
-    ["_types", "_version", "_files", "_lazy", "_text", "_threads", "_warnings", "draws", "label_order"],
+    ["_types", "_version", "_warnings", "draws", "label_order", "tools"],
     ["bags"],
     ["scaling", "pooling", "shards", "kernels"],
     ["energy"],
@@ -28,23 +28,21 @@ ROOMS = [
     ["estimators"],
     ["selective"],
     ["datasets"],
-    ["documents"],
     ["evaluation"],
-    ["reproduction"],
     ["dask"],
     ["cli", "__main__"],
 ]
 LEVEL = {name: level for level, room in enumerate(ROOMS) for name in room}
 ONLY_IN = {
     "numba": {"engines/cpu"},
-    "torch": {"engines/gpu", "evaluation/peers.py"},
+    "torch": {"engines/gpu"},
     "triton": {"engines/gpu"},
-    "cv2": {"documents"},
-    "PIL": {"documents"},
-    "pypdfium2": {"documents"},
-    "tesserocr": {"documents"},
     "distributed": {"dask"},
+    # What stands on the library, and what only that needs.
+    **{name: set() for name in ("setrbm_mail", "setrbm_lab", "cv2", "PIL", "pypdfium2", "tesserocr", "torchmil")},
 }
+ROOT = SOURCE.parents[1]
+MAIL = ROOT / "mail" / "src" / "setrbm_mail"
 
 
 def modules():
@@ -93,7 +91,7 @@ def test_importing_the_package_loads_neither_numba_nor_torch():
 
 
 # Small tools that every room may use.
-SHARED = {"_types", "_version", "_files", "_lazy", "_text", "_threads", "_warnings"}
+SHARED = {"_types", "_version", "_warnings"}
 
 
 def private_imports(path):
@@ -112,8 +110,24 @@ def test_no_room_imports_private_names_of_another(path):
     assert not list(private_imports(path))
 
 
+def of_mail():
+    return sorted(MAIL.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", of_mail(), ids=lambda path: str(path.relative_to(MAIL)))
+def test_the_application_uses_public_names_of_the_library_and_nothing_of_the_laboratory(path):
+    for name in imports(path):
+        assert name.split(".")[0] != "setrbm_lab"
+        if name.split(".")[0] == "setrbm":
+            assert not any(part.startswith("_") for part in name.split(".")), f"{path.name} imports {name}"
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "setrbm":
+            private = [alias.name for alias in node.names if alias.name.startswith("_")]
+            assert not private, f"{path.name} imports {private} from {node.module}"
+
+
 def test_contributing_describes_every_room():
-    page = SOURCE.parents[1] / "CONTRIBUTING.md"
+    page = ROOT / "CONTRIBUTING.md"
     rows = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
     described = {name for row in rows for name in re.findall(r"`([\w.]+)`", row.split("|")[1])}
     assert {room(path) for path in modules()} - {"__main__"} <= described

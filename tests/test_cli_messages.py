@@ -12,12 +12,12 @@ from typer.testing import CliRunner
 
 from setrbm import Bags, ClassRBM, ClassSetRBM, save
 from setrbm.cli import app
-from setrbm.cli._errors import in_words
 from setrbm.datasets import write_csv
 from setrbm.engines.protocol import NoDeviceError
 from setrbm.estimators import InputPooling, PerVector, SetSVC, SetSVCCV
+from setrbm.tools.commands import in_words
 
-COMMANDS = ("demo", "fit", "predict", "evaluate", "explain", "datasets", "reproduce")
+COMMANDS = ("demo", "fit", "predict", "evaluate", "explain", "datasets")
 RBM = {"n_hidden": 3, "max_epochs": 1, "random_state": 0, "engine": "reference"}
 
 
@@ -54,7 +54,15 @@ def test_help_shows_neither_the_type_of_flags_nor_braces(command):
 
 def test_the_usage_names_the_arguments():
     assert re.search(r"Usage: \S+ predict \[OPTIONS\] MODEL DATA\b", run("predict", "--help").stdout)
-    assert re.search(r"Usage: \S+ reproduce \[OPTIONS\] WHAT\b", run("reproduce", "--help").stdout)
+
+
+@pytest.mark.parametrize(
+    ("command", "told"), [("documents", "pip install setrbm-mail"), ("reproduce", "scripts/reproduce")]
+)
+def test_commands_that_moved_say_where(command, told):
+    found = run(command, "fit", "--anything")
+    assert found.exit_code == 2
+    assert told in found.stderr
 
 
 # --- options ---

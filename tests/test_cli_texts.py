@@ -74,7 +74,7 @@ def test_the_summary_of_a_fit_counts_pages_and_words(mail, tmp_path):
 
 
 def test_progress_is_shown_for_texts_too(mail, tmp_path, monkeypatch):
-    monkeypatch.setattr("setrbm.cli._progress.SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("setrbm.tools.progress.SECONDS_BETWEEN_LINES", 0.0)
     shown = run("fit", mail / "mail.jsonl", tmp_path / "m", *QUICK).stderr
     assert "Fitting: choosing settings, epoch 1/40" in shown
     assert "Fitting: refitting on all sets" in shown

@@ -1,4 +1,4 @@
-"""The commands with --cluster: predict, evaluate, reproduce and documents."""
+"""The commands with --cluster: predict and evaluate."""
 
 import pytest
 
@@ -6,21 +6,10 @@ from clusters import cluster_of, marks
 from setrbm.dask.cluster import Failed, VersionError
 from setrbm.dask.scoring import RECEIPTS
 from setrbm.datasets import load_musk1, write_csv
-from setrbm.documents.generate import generate_mail
-from setrbm.evaluation import results
 from test_cli import run as command
 from test_dask_scoring import inputs_of, many_files, model_of
 
 pytestmark = marks
-
-
-@pytest.fixture(scope="module")
-def mail(tmp_path_factory):
-    """Mail with text layers, a damaged file among it."""
-    folder = tmp_path_factory.mktemp("mail")
-    generate_mail(folder, 40, n_classes=3, pages_per_set=1.2, formats=("pdf", "eml"), born_digital=1.0)
-    (folder / "broken.pdf").write_bytes(b"%PDF-1.7 nothing")
-    return folder
 
 
 def test_predict_scores_a_folder_on_a_cluster(work, two, tmp_path):
@@ -51,7 +40,7 @@ def test_predict_scores_a_folder_on_a_cluster(work, two, tmp_path):
         assert message in refused.stderr
 
 
-def test_evaluate_and_reproduce_run_on_a_cluster(work, two, tmp_path):
+def test_evaluate_runs_on_a_cluster(work, two, tmp_path):
     bags, y = load_musk1()
     write_csv(tmp_path / "data.csv", bags, y)
     quick = ("--folds", "3", "--epochs", "3", "--hidden", "5", "--quiet", "--json")
@@ -59,10 +48,6 @@ def test_evaluate_and_reproduce_run_on_a_cluster(work, two, tmp_path):
     there = command("evaluate", tmp_path / "data.csv", *quick, "--cluster", two.scheduler.address)
     assert there.exit_code == 0, there.stderr
     assert there.stdout == here.stdout
-    table = ("reproduce", "table1", "--quick", "-m", "SVM-max", "-d", "musk1", "--folds", "2", "--quiet")
-    found = command(*table, "-o", tmp_path / "out", "--cluster", two.scheduler.address)
-    assert found.exit_code == 0, found.stderr
-    assert len(results.read(tmp_path / "out" / "table1.csv")) == 2
 
 
 def test_a_scheduler_file_names_a_cluster(work, tmp_path):
@@ -71,20 +56,6 @@ def test_a_scheduler_file_names_a_cluster(work, tmp_path):
         file.write_text(f'{{"address": "{client.scheduler.address}"}}')
         found = command("predict", model_of(work), inputs_of(work)[0], "--cluster", file, "-o", tmp_path / "out")
     assert found.exit_code == 0, found.stderr
-
-
-def test_documents_are_classified_on_a_cluster(mail, two, tmp_path):
-    labels = {path.name: "ab"[k % 2] for k, path in enumerate(sorted(mail.glob("piece-*")))}
-    manifest = tmp_path / "labels.csv"
-    manifest.write_text("document,label\n" + "".join(f"{name},{label}\n" for name, label in labels.items()))
-    options = ("--no-ocr", "--quiet", "-o", tmp_path / "out", "--cluster", two.scheduler.address)
-    fitted = command("documents", "fit", mail, "--manifest", manifest, "--precision", "0.5", *options)
-    assert fitted.exit_code == 0, fitted.stderr
-    found = command("documents", "classify", tmp_path / "out" / "model.safetensors", mail, *options)
-    assert found.exit_code == 0, found.stderr
-    assert len((tmp_path / "out" / "answers.csv").read_text().splitlines()) == 42
-    # Nothing was read twice.
-    assert len(list((tmp_path / "out" / "read").iterdir())) == 41
 
 
 QUICK = ("--folds", "3", "--epochs", "3", "--hidden", "5", "--quiet", "--json")
@@ -97,7 +68,7 @@ def test_a_fold_that_fails_is_named_and_the_others_are_scored(work, two, monkeyp
         first, _, third = real(*arguments, **others)
         return [first, Failed("2 workers died", was_killed=True), third]
 
-    monkeypatch.setattr("setrbm.dask.experiments.predict_folds", one_lost)
+    monkeypatch.setattr("setrbm.dask.folds.predict_folds", one_lost)
     found = command("evaluate", work / "data.csv", *QUICK, "--cluster", two.scheduler.address)
     assert found.exit_code == 1
     assert "Failed: fold 2 of 3: 2 workers died\n" in found.stderr
@@ -107,7 +78,7 @@ def test_a_fold_that_fails_is_named_and_the_others_are_scored(work, two, monkeyp
 
 
 def command_folds():
-    from setrbm.dask.experiments import predict_folds
+    from setrbm.dask.folds import predict_folds
 
     return predict_folds
 
@@ -121,7 +92,7 @@ def test_if_all_folds_fail_the_reason_is_that_of_one_machine(work, two):
 
 
 def test_a_worker_of_another_version_is_told_in_a_sentence(work, two, monkeypatch):
-    monkeypatch.setattr("setrbm.dask.cluster.fingerprint", lambda: "9.9, source 0")
+    monkeypatch.setattr("setrbm.dask.cluster.fingerprint", lambda package="setrbm": "9.9, source 0")
     found = command("evaluate", work / "data.csv", *QUICK, "--cluster", two.scheduler.address)
     assert found.exit_code == 1
     assert found.stderr.startswith("Error: All workers must have the version of setrbm that sends the work, 9.9")
@@ -133,8 +104,6 @@ def test_a_worker_of_another_version_is_told_in_a_sentence(work, two, monkeypatc
     [
         (("evaluate", "data.csv", "--jobs", "2"), "--jobs is for work on this machine, --cluster for work elsewhere"),
         (("evaluate", "data.csv", "--engine", "gpu"), "--engine is for work on this machine"),
-        (("reproduce", "table1", "--jobs", "2"), "--jobs is for work on this machine"),
-        (("documents", "classify", "model.safetensors", ".", "--cache", "x"), "must be a model of documents"),
         (("evaluate", "data.csv", "--model", "model.safetensors"), "--cluster is for cross-validation"),
         (("predict", "model.safetensors", "data.csv", "--bag", "label"), "--bag and --label must name two columns"),
         (("predict", "model.safetensors", ".", "-o", "."), "-o must name another folder than DATA"),

@@ -22,7 +22,6 @@ from setrbm.dask import Scoring, score_files, scoring
 from setrbm.dask.scoring import RECEIPTS, Job, score_file
 from setrbm.datasets import load_musk1, make_mail_like, read_bags, write_parquet
 from setrbm.datasets.predicted import as_csv, predicted
-from setrbm.documents import Limits, Reading
 from setrbm.estimators import PageWords
 from setrbm.shards import write_shard
 
@@ -307,7 +306,7 @@ def test_an_output_that_another_client_is_making_is_not_deleted(work, tmp_path, 
     def fails(*_):
         raise ValueError("for this client")
 
-    monkeypatch.setattr("setrbm.dask.scoring._columns", fails)
+    monkeypatch.setattr("setrbm.dask.scoring._model", fails)
     assert score_file(job).failed
     assert Path(job.output).read_text() == "complete"
 
@@ -356,7 +355,7 @@ def test_every_fault_of_an_input_is_in_its_receipt(error, reason, work, tmp_path
     def fails(*_):
         raise error
 
-    monkeypatch.setattr("setrbm.dask.scoring._columns", fails)
+    monkeypatch.setattr("setrbm.dask.scoring._model", fails)
     job = Job(str(inputs_of(work)[0]), str(tmp_path / "out"), str(tmp_path / "receipt"), "", "", Scoring())
     assert reason in score_file(job).failed
 
@@ -372,14 +371,12 @@ def test_inputs_of_the_same_name_have_outputs_of_their_own(work, two, tmp_path):
 
 OTHER_SETTINGS = {
     "bag": "set", "label": "class", "ignore": ("x",), "pages": "texts", "probabilities": True, "format": "csv",
-    "reading": Reading(dpi=100.0), "limits": Limits(words=10),
 }  # fmt: skip
 
 
 def test_other_settings_and_models_have_outputs_of_their_own(work, tmp_path):
     assert OTHER_SETTINGS.keys() == {field.name for field in dataclasses.fields(Scoring)}
     others = [Scoring(**{name: value}) for name, value in OTHER_SETTINGS.items()]
-    others += [Scoring(reading=Reading(dpi=100.0, ocr="never")), Scoring(limits=Limits(words=10, pages=1))]
     model = tmp_path / "other.safetensors"
     model.write_bytes(b"another model")
     jobs = [scoring._jobs(model_of(work), inputs_of(work)[:1], tmp_path / "out", how) for how in [Scoring(), *others]]

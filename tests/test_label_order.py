@@ -17,7 +17,6 @@ from sklearn.utils import shuffle
 from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV
 from setrbm.datasets import PageTexts
 from setrbm.datasets.files import write_csv, write_parquet
-from setrbm.documents import Document, DocumentFeatures, Documents
 from setrbm.estimators import (
     InputPooling,
     MaxOutClassifier,
@@ -258,9 +257,6 @@ def test_documents_with_ids_are_compared_with_labels_too():
         PageWords().fit(texts, labels.sort_index())
     # The numbers of lines.
     PageWords().fit(PageTexts(texts.documents, None, np.array([1, 2, 3])), labels)
-    read = Documents([Document(name, [], []) for name in "cab"])
-    with pytest.raises(ValueError, match="in another order: .* Use y.loc.X.ids"):
-        DocumentFeatures().fit(read, labels.sort_index())
 
 
 def test_ids_are_compared_by_value_whatever_their_type():

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from setrbm import _files
-from setrbm._files import check_folder, check_writable, completing, replacing, write_atomically
+from setrbm.tools.files import _temporary_name, check_folder, check_writable, completing, replacing, write_atomically
 
 
 def names_in(folder):
@@ -225,7 +224,7 @@ def test_without_hard_links_a_failed_rename_leaves_no_empty_file(tmp_path, monke
 RACE = """
 import errno, os, sys, time
 from pathlib import Path
-from setrbm._files import write_atomically
+from setrbm.tools.files import write_atomically
 
 folder, me, other, links = Path(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4] == "True"
 if not links:
@@ -263,4 +262,4 @@ def test_of_two_processes_that_write_the_same_new_file_exactly_one_succeeds(tmp_
 
 
 def test_temporary_names_do_not_repeat():
-    assert len({_files._temporary_name() for _ in range(1000)}) == 1000
+    assert len({_temporary_name() for _ in range(1000)}) == 1000

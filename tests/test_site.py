@@ -6,6 +6,7 @@ import inspect
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,10 @@ import setrbm
 import setrbm.datasets
 import setrbm.estimators
 import setrbm.selective
-from setrbm.evaluation import peers, scores, statistics
+from setrbm.evaluation import scores, statistics
 
 ROOT = Path(__file__).parents[1]
+needs_mail = pytest.mark.skipif(find_spec("setrbm_mail") is None, reason="needs the package setrbm-mail")
 EXAMPLES = sorted((ROOT / "docs" / "gallery").glob("*.py"))
 
 
@@ -54,7 +56,7 @@ def functions_and_classes(module):
             yield name
 
 
-@pytest.mark.needs("documents")
+@needs_mail
 @pytest.mark.parametrize(
     "package", [setrbm, setrbm.datasets, setrbm.estimators, setrbm.selective], ids=lambda package: package.__name__
 )
@@ -68,7 +70,7 @@ def test_every_exported_name_is_in_the_api_reference(package):
     assert not missing, f"docs/api.rst does not list {missing} of {package.__name__}."
 
 
-@pytest.mark.parametrize("module", [scores, statistics, peers], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [scores, statistics], ids=lambda module: module.__name__)
 def test_every_function_of_evaluation_for_users_is_in_the_api_reference(module):
     shown = {name.rpartition(".")[2] for name in listed() if name.startswith(module.__name__)}
     assert set(functions_and_classes(module)) == shown
@@ -78,7 +80,7 @@ def test_the_api_reference_lists_a_name_once():
     assert len(listed()) == len(set(listed())) > 40
 
 
-@pytest.mark.needs("documents")
+@needs_mail
 @pytest.mark.parametrize("dotted", listed())
 def test_a_name_in_the_api_reference_exists_and_has_a_docstring(dotted):
     value = value_of(dotted)
@@ -141,7 +143,7 @@ def test_an_example_compiles_and_opens_with_a_title_and_a_question(path):
     assert "\n\n" not in question, f"{path.name}: the first paragraph must ask the reader's question."
 
 
-@pytest.mark.needs("documents")
+@needs_mail
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_what_an_example_imports_exists(path):
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -24,8 +24,8 @@ from pathlib import Path
 import numpy as np
 from matplotlib import pyplot as plt
 
-from setrbm.documents import Reading, read_documents
-from setrbm.documents.generate import generate_mail
+from setrbm_mail import Reading, read_documents
+from setrbm_mail.generate import generate_mail
 
 folder = Path(tempfile.mkdtemp())
 settings = {
@@ -53,7 +53,7 @@ print(page.method, len(page.words), "words:", page.text[:120], "...")
 # ``document_classifier`` makes page vectors (words, gray grid, layout, page types) and
 # classifies sets of them.
 
-from setrbm.documents import classify, document_classifier
+from setrbm_mail import classify, document_classifier
 
 train, test = documents[:120], documents[120:]
 labels, true = np.array(manifest.labels), np.array(manifest.true_classes)
@@ -71,7 +71,7 @@ print(f"{100 * right:.0f} % of {len(test)} new pieces of mail are classified rig
 #
 # The page that matters most for the class, and the words that speak most for it.
 
-from setrbm.documents import marked_pages
+from setrbm_mail import marked_pages
 
 paths = marked_pages(folder / "mail", test[:3], answers[:3], folder / "pages")
 figure, axes = plt.subplots(1, 3, figsize=(10, 5), layout="constrained")

@@ -9,8 +9,8 @@ Bags(92 sets, 476 vectors, 166 features, dense float64)
 
 from typing import TYPE_CHECKING
 
-from setrbm._lazy import lazy_names
 from setrbm._version import __version__
+from setrbm.tools.lazy import lazy_names
 
 if TYPE_CHECKING:
     from setrbm.bags import Bags as Bags

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from setrbm._text import count, is_number, listed
 from setrbm._types import Floats, Integers, Mask
 from setrbm.label_order import check_order
+from setrbm.tools.text import count, is_number, listed
 
 Labels = npt.NDArray[Any]
 FrameBackend = Literal["pandas", "polars", "pyarrow"]

@@ -17,11 +17,11 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.special import log_expit
 
-from setrbm._text import count, listed
 from setrbm._types import Array, Constraint, Integers, Mask, ModelPooling
 from setrbm.bags import Bags, FrameBackend, as_frame, as_positions, rows_of
 from setrbm.energy import Params, activations, free_energy_of_pool, log_posterior, pool_gradient
 from setrbm.pooling import MIXED, set_pool
+from setrbm.tools.text import count, listed
 
 # Number of vectors explained at once, which bounds the memory.
 CHUNK = 2048

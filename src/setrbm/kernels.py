@@ -30,9 +30,9 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
-from setrbm._threads import as_threads
 from setrbm._types import Array, Floats, Integers
 from setrbm.bags import Bags, rows_of
+from setrbm.tools.threads import as_threads
 
 SetKernel = Literal["migraph", "migraph2", "max"]
 KERNELS = ("migraph", "migraph2", "max")

@@ -16,10 +16,10 @@ import sklearn
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_safetensors
 
-from setrbm._files import write_atomically
-from setrbm._text import listed
 from setrbm._version import __version__
 from setrbm.engines.protocol import LARGEST
+from setrbm.tools.files import write_atomically
+from setrbm.tools.text import listed
 
 # Files of this format are written; files of all formats from 1 on are read (docs/guide/saving.md).
 FORMAT = 2

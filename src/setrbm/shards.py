@@ -20,11 +20,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from setrbm._files import replacing
-from setrbm._text import listed
 from setrbm._types import Array
 from setrbm.bags import Bags
 from setrbm.label_order import check_order
+from setrbm.tools.files import replacing
+from setrbm.tools.text import listed
 
 Reader = Callable[[Path], tuple[Bags, npt.NDArray[Any]]]
 NPZ_LOCAL_HEADER = 30

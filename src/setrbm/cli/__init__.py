@@ -1,4 +1,4 @@
-"""The command line: ``setrbm demo | fit | predict | evaluate | explain | datasets | reproduce | documents``.
+"""The command line: ``setrbm demo | fit | predict | evaluate | explain | datasets``.
 
 Each command parses, calls and shows. Nothing slow is imported here or at the top of a command's file, so that help
 appears at once.
@@ -6,17 +6,28 @@ appears at once.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
-from setrbm.cli import datasets, demo, documents, evaluate, explain, fit, predict, reproduce
-from setrbm.cli._errors import Command, Commands
+from setrbm.cli import datasets, demo, evaluate, explain, fit, predict
+from setrbm.tools.commands import Command, Commands
 
 __all__ = ["app", "main"]
 
+
+class LibraryCommands(Commands):
+    """The commands, and where those went that are no longer here."""
+
+    moved: ClassVar = {
+        "documents": "Commands on documents are in the package setrbm-mail. Run: pip install setrbm-mail, then "
+        "setrbm-mail --help.",
+        "reproduce": "The paper's tables are run from a checkout of the source: scripts/reproduce.",
+    }
+
+
 app = typer.Typer(
-    cls=Commands,
+    cls=LibraryCommands,
     help="Classify sets of vectors: molecules with conformations, images with regions, documents with pages.\n\n"
     "Results go to stdout, progress and messages to stderr. Exit codes: 0 done; 1 an error in the data, in a model "
     "file or during the work; 2 wrong usage; 130 stopped with Ctrl-C.",
@@ -43,31 +54,6 @@ app.command(
 app.command(cls=Command, epilog="Example: setrbm explain model.safetensors new.csv --set 17 --set 23")(explain.explain)
 app.command(cls=Command, epilog="Examples: setrbm datasets; setrbm datasets --fetch musk2 --fetch elephant")(
     datasets.datasets
-)
-app.command(
-    cls=Command,
-    epilog="Examples: setrbm reproduce table1 --quick; setrbm reproduce table1 -m 'ClassSetRBM XOR*' -d musk1",
-)(reproduce.reproduce)
-
-of_documents = typer.Typer(
-    cls=Commands,
-    help="Classify scanned mail: PDF, TIFF, JPEG and PNG files and mails with attachments. Each document gets a class, "
-    "with the page that matters most for it, or is left to a person.",
-    epilog="Example: setrbm documents generate mail; setrbm documents fit mail -o out; setrbm documents classify "
-    "out/model.safetensors inbox -o answers.",
-    no_args_is_help=True,
-)
-app.add_typer(of_documents, name="documents")
-of_documents.command(cls=Command, epilog="Example: setrbm documents generate mail --sets 200")(documents.generate)
-of_documents.command(cls=Command, epilog="Example: setrbm documents fit mail -o out --precision 0.95")(documents.fit)
-of_documents.command(cls=Command, epilog="Example: setrbm documents classify out/model.safetensors inbox -o answers")(
-    documents.classify
-)
-of_documents.command(
-    cls=Command, epilog="Example: setrbm documents explain out/model.safetensors inbox -d piece-00017.pdf -o answers"
-)(documents.explain)
-of_documents.command(cls=Command, epilog="Example: setrbm documents evaluate out/model.safetensors test -o scores")(
-    documents.evaluate
 )
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from setrbm.cli._errors import Refused
-from setrbm.cli._output import count
+from setrbm.tools.commands import Refused
+from setrbm.tools.text import count
 
 if TYPE_CHECKING:
     from setrbm._types import Array

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from setrbm.cli._output import percent, show_table
 from setrbm.cli._parts import Part, drawn, rounded, strongest
 from setrbm.cli._picture import draw_digits
+from setrbm.tools.output import percent, show_table
 
 if TYPE_CHECKING:
     from setrbm._types import Array

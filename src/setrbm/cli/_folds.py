@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from setrbm.cli._errors import Refused
 from setrbm.cli._models import training
-from setrbm.cli._progress import Bar, FitProgress
+from setrbm.cli._progress import FitProgress
+from setrbm.tools.commands import Refused
+from setrbm.tools.progress import Bar
 
 if TYPE_CHECKING:
     from setrbm._types import Array
@@ -63,7 +64,7 @@ def _on_cluster(
     cluster: Cluster, model: Any, bags: Bags | PageTexts, y: Array, splits: list[Split], bar: Bar
 ) -> tuple[dict[int, Array], list[str]]:
     from setrbm.dask.cluster import Failed
-    from setrbm.dask.experiments import predict_folds
+    from setrbm.dask.folds import predict_folds
 
     def show(n_done: int) -> None:
         bar.show(n_done, f"{n_done} of {len(splits)} folds")

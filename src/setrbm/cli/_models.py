@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from setrbm.cli._data import Source, as_number, check_for_training
-from setrbm.cli._errors import Refused
+from setrbm.tools.commands import Refused
 
 if TYPE_CHECKING:
     from setrbm._types import Array
@@ -90,7 +90,7 @@ def class_weights(given: list[str] | None, y: Array) -> Any:
 
 
 def _class_and_weight(text: str, classes: dict[str, Any]) -> tuple[Any, float]:
-    from setrbm._text import listed
+    from setrbm.tools.text import listed
 
     name, mark, number = text.rpartition("=")
     try:
@@ -160,7 +160,7 @@ def as_classes(model: Any, labels: Array) -> Array:
 
 def known_classes(model: Any) -> str:
     """Return the classes of a model for a message."""
-    from setrbm._text import listed
+    from setrbm.tools.text import listed
 
     return listed(model.classes_.tolist(), 8)
 
@@ -190,7 +190,7 @@ def unknown_documents(fitted: Any, source: Source, texts: Bags | PageTexts) -> d
 
 def note_unknown(unknown: dict[str, list[Any]], n_documents: int) -> None:
     """Say on stderr how many documents have no known word, if any."""
-    from setrbm._text import count
+    from setrbm.tools.text import count
 
     n = len(unknown.get("without_known_words", ()))
     if n:

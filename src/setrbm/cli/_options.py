@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import fields
 from enum import StrEnum
-from functools import wraps
-from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated
 
 import typer
+
+from setrbm.tools.options import TRAINING
 
 
 class Constraint(StrEnum):
@@ -69,10 +67,6 @@ def _not_zero(jobs: int | None) -> int | None:
     return jobs
 
 
-# What numpy's generators take.
-MAX_SEED = 2**32 - 1
-TRAINING = "Settings of training"
-
 DataArgument = Annotated[
     Path,
     typer.Argument(
@@ -104,8 +98,6 @@ IgnoreNewOption = Annotated[
 PagesOption = Annotated[
     str, typer.Option("--pages", metavar="FIELD", help="Field of a JSON-lines file with the list of page texts.")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 ForceOption = Annotated[bool, typer.Option("--force", "-f", help="Overwrite an existing file.")]
 
 # None leaves a setting to ClassSetRBMCV; show_default repeats its defaults, which a test compares.
@@ -194,17 +186,6 @@ ClassWeightOption = Annotated[
         rich_help_panel=TRAINING,
     ),
 ]
-SeedOption = Annotated[
-    int,
-    typer.Option(
-        "--seed",
-        metavar="N",
-        min=0,
-        max=MAX_SEED,
-        help="The same seed gives the same result.",
-        rich_help_panel=TRAINING,
-    ),
-]
 JobsOption = Annotated[
     int | None,
     typer.Option(
@@ -225,34 +206,3 @@ EngineOption = Annotated[
         rich_help_panel=TRAINING,
     ),
 ]
-
-
-def with_options(name: str, options: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that gives a command every option of a dataclass in place of one parameter.
-
-    Parameters
-    ----------
-    name : str
-        The parameter, which gets an object of the class.
-    options : dataclass
-        Its fields are annotated as typer wants them.
-    """
-    names = [one.name for one in fields(options)]
-
-    def decorated(command: Callable[..., None]) -> Callable[..., None]:
-        @wraps(command)
-        def run(**given: Any) -> None:
-            command(**{name: options(**{one: given.pop(one) for one in names})}, **given)
-
-        hints = {**get_type_hints(command, include_extras=True), **get_type_hints(options, include_extras=True)}
-        own = [one for one in signature(command).parameters.values() if one.name != name]
-        added = [Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default) for one in fields(options)]
-        everything = [
-            one.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints.get(one.name, one.annotation))
-            for one in (*own, *added)
-        ]
-        run.__signature__ = Signature(everything, return_annotation=None)  # type: ignore[attr-defined]
-        run.__annotations__ = {one.name: one.annotation for one in everything}
-        return run
-
-    return decorated

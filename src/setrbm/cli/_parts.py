@@ -38,8 +38,8 @@ class Part:
 
     def write(self, folder: Path) -> list[str]:
         """Write the model, the data and the picture; return the paths."""
-        from setrbm._files import write_atomically
         from setrbm.datasets.files import write_csv
+        from setrbm.tools.files import write_atomically
 
         paths = [folder / f"{self.name}{end}" for end in (".safetensors", ".csv", "-test.csv", ".png")]
         self.model.save(paths[0])

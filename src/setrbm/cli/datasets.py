@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from setrbm.cli._errors import Refused
-from setrbm.cli._options import JsonOption
-from setrbm.cli._output import check_output_folder, show_json, show_table
+from setrbm.tools.commands import Refused
+from setrbm.tools.options import JsonOption
+from setrbm.tools.output import check_output_folder, show_json, show_table
 
 
 def datasets(

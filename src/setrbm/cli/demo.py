@@ -11,9 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from setrbm.cli import _digits, _molecules
-from setrbm.cli._options import JsonOption
-from setrbm.cli._output import check_output_folder, show_json
 from setrbm.cli._parts import Part
+from setrbm.tools.options import JsonOption
+from setrbm.tools.output import check_output_folder, show_json
 
 
 def demo(
@@ -23,9 +23,6 @@ def demo(
     repeats: Annotated[
         int, typer.Option("--repeats", metavar="N", min=1, help="Cross-validations of Musk1, each with other folds.")
     ] = 1,
-    documents: Annotated[
-        bool, typer.Option("--documents", help="Show scanned mail instead: generated, read, classified. Six minutes.")
-    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Show what setrbm does, in about a minute.
@@ -37,9 +34,6 @@ def demo(
     """
     begin = time.perf_counter()
     check_output_folder(output)
-    if documents:
-        _show_documents(output, json)
-        return
     parts = [_digits.run(show=not json), _molecules.run(repeats, show=not json)]
     output.mkdir(parents=True, exist_ok=True)
     document: dict[str, Any] = {part.name: part.found | {"files": part.write(output)} for part in parts}
@@ -50,15 +44,6 @@ def demo(
         show_json(document)
     else:
         _show_end(output, parts, document)
-
-
-def _show_documents(output: Path, json: bool) -> None:
-    from setrbm.cli import _mail_demo
-
-    output.mkdir(parents=True, exist_ok=True)
-    found = _mail_demo.run(output, show=not json)
-    if json:
-        show_json(found)
 
 
 def _show_end(output: Path, parts: list[Part], document: dict[str, Any]) -> None:

@@ -7,18 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from setrbm.cli._data import Source, refuse_swapped
-from setrbm.cli._errors import Refused
 from setrbm.cli._models import as_classes, known_classes, load_model
-from setrbm.cli._options import (
-    BagOption,
-    DataArgument,
-    IgnoreNewOption,
-    JsonOption,
-    LabelOption,
-    ModelArgument,
-    PagesOption,
-)
-from setrbm.cli._output import ZERO, count, show_json, show_table, signed
+from setrbm.cli._options import BagOption, DataArgument, IgnoreNewOption, LabelOption, ModelArgument, PagesOption
+from setrbm.tools.commands import Refused
+from setrbm.tools.options import JsonOption
+from setrbm.tools.output import ZERO, show_json, show_table, signed
+from setrbm.tools.text import count
 
 if TYPE_CHECKING:
     from setrbm._types import Array
@@ -102,7 +96,7 @@ def explain(
 
 def _positions(bags: Bags | PageTexts, asked: list[str] | None) -> list[int]:
     """Return the positions of the requested sets; the first few by default."""
-    from setrbm._text import listed
+    from setrbm.tools.text import listed
 
     if not asked:
         return list(range(min(SETS_SHOWN, len(bags))))

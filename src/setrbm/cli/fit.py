@@ -23,18 +23,18 @@ from setrbm.cli._options import (
     HiddenOption,
     IgnoreOption,
     JobsOption,
-    JsonOption,
     LabelOption,
     ObjectiveOption,
     PagesOption,
     PoolingOption,
-    QuietOption,
     RatesOption,
     ScaleOption,
-    SeedOption,
 )
-from setrbm.cli._output import check_output, count, show_json
-from setrbm.cli._progress import Bar, FitProgress
+from setrbm.cli._progress import FitProgress
+from setrbm.tools.options import JsonOption, QuietOption, SeedOption
+from setrbm.tools.output import check_output, show_json
+from setrbm.tools.progress import Bar
+from setrbm.tools.text import count
 
 if TYPE_CHECKING:
     from setrbm._types import Array
@@ -93,7 +93,7 @@ def fit(
 def _write(estimator: Any, path: Path, force: bool) -> None:
     """Write the model; an existing file is replaced only by force."""
     from setrbm import save
-    from setrbm._files import completing
+    from setrbm.tools.files import completing
 
     with completing(path, overwrite=force) as unfinished:
         save(estimator, unfinished)

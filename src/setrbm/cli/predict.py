@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from setrbm.cli._cluster import ClusterOptions, score_on_cluster, show_receipts
+from setrbm.cli._cluster import score_on_cluster, show_receipts
 from setrbm.cli._data import Source, refuse_swapped
-from setrbm.cli._errors import Refused
 from setrbm.cli._models import load_model, note_unknown, unknown_documents
 from setrbm.cli._options import (
     BagOption,
     DataArgument,
     ForceOption,
     IgnoreNewOption,
-    JsonOption,
     LabelOption,
     ModelArgument,
     PagesOption,
-    QuietOption,
-    with_options,
 )
-from setrbm.cli._output import check_output, count, show_json
+from setrbm.dask.options import ClusterOptions
+from setrbm.tools.commands import Refused
+from setrbm.tools.options import JsonOption, QuietOption, with_options
+from setrbm.tools.output import check_output, show_json
+from setrbm.tools.text import count
 
 if TYPE_CHECKING:
     from setrbm.bags import Bags
@@ -100,7 +100,7 @@ def _predict_here(
     table = as_csv(found.columns(source.bag, source.label, proba))
     unknown = unknown_documents(fitted, source, bags)
     if output is not None:
-        from setrbm._files import write_atomically
+        from setrbm.tools.files import write_atomically
 
         write_atomically(output, table.encode(), overwrite=force)
         typer.echo(f"Wrote the classes of {count(len(bags), 'set')} to {output}.", err=True)
@@ -152,7 +152,7 @@ def _what_it_sees(fitted: Any, bags: Bags | PageTexts, are_texts: bool) -> tuple
 
 
 def _in_words(ranges: dict[str, Any], vector: str) -> str:
-    from setrbm._text import listed
+    from setrbm.tools.text import listed
 
     n, most = ranges["values_outside"], ranges["largest_set_in_training"]
     words = f"Outside the range seen in training: {n:,} of {count(ranges['values'], 'value')}"

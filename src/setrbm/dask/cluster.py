@@ -18,13 +18,14 @@ from concurrent.futures import CancelledError
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
 
-import setrbm
-from setrbm._text import count
 from setrbm._version import __version__
+from setrbm.tools.errors import SetrbmError
+from setrbm.tools.text import count
 
 INSTALL = "Working on a cluster needs the extra 'dask': pip install 'setrbm[dask]'."
 # How often to look for results, how often to count workers, how long the scheduler may take to answer, and how long a
@@ -42,7 +43,7 @@ Results = Generator[tuple[int, Any], None, None]
 AGAIN, FORGOTTEN = object(), object()
 
 
-class ClusterError(RuntimeError):
+class ClusterError(SetrbmError):
     """Raised if a cluster could not finish its work. Rerun to resume."""
 
 
@@ -77,12 +78,13 @@ class Shared:
 
 
 @cache
-def fingerprint() -> str:
-    """Return the version of setrbm and a digest of its source, which differs if anything in it does."""
-    folder = Path(setrbm.__file__).parent
+def fingerprint(package: str = "setrbm") -> str:
+    """Return the version of setrbm and a digest of its source, and of that of a package that builds on it."""
     digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    for name in dict.fromkeys(("setrbm", package)):
+        folder = Path(str(import_module(name).__file__)).parent
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
     return f"{__version__}, source {digest.hexdigest()[:12]}"
 
 
@@ -200,7 +202,11 @@ class Cluster:
         own = [one for one in job if not isinstance(one, Shared)]
         shared = [self._sent(one) for one in job if isinstance(one, Shared)]
         key = f"setrbm-{function.__name__}-{uuid.uuid4().hex}"
-        return self.client.submit(carrier, fingerprint(), _packed((function, own)), *shared, key=key, pure=False)
+        # Functions of other packages, such as those of a user, have no version that could be compared.
+        package = function.__module__.partition(".")[0]
+        package = package if package.startswith("setrbm") else "setrbm"
+        expected, payload = fingerprint(package), _packed((function, own))
+        return self.client.submit(carrier, package, expected, payload, *shared, key=key, pure=False)
 
     def _sent(self, shared: Shared) -> Any:
         """Return the future of a shared value, sent if it was not, or is lost."""
@@ -295,7 +301,7 @@ def _carrier() -> Callable[..., tuple[str, Any, Any]]:
     Exceptions are returned, not raised: Dask's client hangs forever on some whose traceback cannot be unpickled.
     """
 
-    def carrier(expected: str, payload: bytes, *shared: bytes) -> tuple[str, Any, Any]:
+    def carrier(package: str, expected: str, payload: bytes, *shared: bytes) -> tuple[str, Any, Any]:
         import pickle
 
         from distributed import get_worker
@@ -303,7 +309,7 @@ def _carrier() -> Callable[..., tuple[str, Any, Any]]:
         try:
             from setrbm.dask.cluster import fingerprint
 
-            found = fingerprint()
+            found = fingerprint(package)
         except Exception as error:
             found = f"none that can be used ({type(error).__name__}: {error})"
         if found != expected:

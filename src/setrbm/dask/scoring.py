@@ -10,23 +10,18 @@ from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
-import numpy as np
-
-from setrbm._files import check_folder, delete_abandoned, replacing, write_atomically
-from setrbm._text import listed
 from setrbm._types import Array
 from setrbm.dask.cluster import Cluster, Failed
 from setrbm.datasets.files import is_data_name
 from setrbm.datasets.for_models import Columns, read_for
 from setrbm.datasets.predicted import as_csv, predicted, write_table
 from setrbm.estimators import load
-from setrbm.estimators.pipelines import first_step, last_step
+from setrbm.estimators.pipelines import last_step
 from setrbm.shards import read_shard
-
-if TYPE_CHECKING:
-    from setrbm.documents import Limits, Reading
+from setrbm.tools.files import check_folder, delete_abandoned, replacing, write_atomically
+from setrbm.tools.text import listed
 
 FORMATS = ("parquet", "csv")
 RECEIPTS = "receipts"
@@ -63,7 +58,7 @@ class Receipt:
 
 @dataclass(frozen=True)
 class Scoring(Columns):
-    """How to score files.
+    """How to score files; a subclass can score inputs of other kinds.
 
     Attributes
     ----------
@@ -73,20 +68,23 @@ class Scoring(Columns):
         Whether to write the probability of every class.
     format : {"parquet", "csv"}
         Of the outputs.
-    reading : Reading, optional
-        How folders of documents are read.
-    limits : Limits, optional
-        What is refused of documents.
     """
 
     probabilities: bool = False
     format: str = "parquet"
-    reading: Reading | None = None
-    limits: Limits | None = None
 
     def __post_init__(self) -> None:
         if self.format not in FORMATS:
             raise ValueError(f"format must be one of {', '.join(map(repr, FORMATS))}. Got {self.format!r}.")
+
+    def stamp(self, path: str) -> str:
+        """Return what changes if an input does: its size and time of modification."""
+        return stamp_of(path)
+
+    def columns(self, model: Any, path: str) -> dict[str, Array]:
+        """Return the columns of the output for an input."""
+        sets = read_shard(Path(path))[0] if is_shard(Path(path)) else read_for(model, Path(path), self)
+        return predicted(model, sets).columns(self.bag, self.label, self.probabilities)
 
 
 @dataclass(frozen=True)
@@ -116,7 +114,7 @@ def score_files(
     model : path
         Of a model file; every worker must see it under this path, and the inputs and the output folder too.
     paths : iterable of path
-        CSV, Parquet and svmlight files, shards (``.npz``), JSON lines of page texts, and folders of documents.
+        CSV, Parquet and svmlight files, shards (``.npz``), and JSON lines of page texts.
     output : path
         The folder for the outputs, made if it does not exist. Their names are those of the inputs, with a digest of
         the path of the input and one of the model and the settings. ``receipts/`` in it has one small file for each.
@@ -166,16 +164,17 @@ def _jobs(model: Path, paths: list[Any], output: Path, how: Scoring) -> list[Job
     receipts.mkdir(parents=True, exist_ok=True)
     for folder in (output, receipts):
         delete_abandoned(folder)
-    asked = _short(f"{digest} {how}")
+    asked = short_digest(f"{digest} {how}")
     jobs = []
     for path in inputs:
-        name = f"{os.path.basename(path)[:LONGEST]}-{_short(path)}-{asked}.{how.format}"
+        name = f"{os.path.basename(path)[:LONGEST]}-{short_digest(path)}-{asked}.{how.format}"
         place = os.path.join(os.path.abspath(output), name)
         jobs.append(Job(path, place, str(receipts / f"{name}.json"), os.path.abspath(model), digest, how))
     return jobs
 
 
-def _short(text: str) -> str:
+def short_digest(text: str) -> str:
+    """Return ten characters that tell texts apart."""
     return hashlib.sha256(text.encode("utf-8", errors="surrogateescape")).hexdigest()[:10]
 
 
@@ -186,22 +185,16 @@ def file_digest(path: str) -> str:
 
 
 def stamp_of(path: str) -> str:
-    """Return what changes if a file, or a folder of documents, does: sizes and times of modification."""
-    if not os.path.isdir(path):
-        found = os.stat(path)
-        return f"{found.st_size} {found.st_mtime_ns}"
-    from setrbm.documents.finding import find_documents
-
-    documents, _ = find_documents(Path(path))
-    files = [file for one in documents for file in one.files]
-    return _short("\n".join(f"{file} {stamp_of(os.path.join(path, file))}" for file in files))
+    """Return the size and time of modification of a file."""
+    found = os.stat(path)
+    return f"{found.st_size} {found.st_mtime_ns}"
 
 
 def _receipt_of(job: Job) -> Receipt | None:
     """Return the receipt of an output that is there, made from the input as it is now; None without one."""
     try:
         found = Receipt(**json.loads(Path(job.receipt).read_bytes()))
-        is_there = os.path.isfile(job.output) and found.stamp == stamp_of(job.input)
+        is_there = os.path.isfile(job.output) and found.stamp == job.how.stamp(job.input)
     except (OSError, ValueError, TypeError):
         return None
     return replace(found, input=job.input, output=job.output, is_new=False) if is_there else None
@@ -226,9 +219,9 @@ def score_file(job: Job) -> Receipt:
 
 def _scored(job: Job) -> Receipt:
     """Write output and receipt of an input."""
-    stamp = stamp_of(job.input)
-    columns = _columns(job)
-    if stamp_of(job.input) != stamp:
+    stamp = job.how.stamp(job.input)
+    columns = job.how.columns(_model(job.model, job.model_digest), job.input)
+    if job.how.stamp(job.input) != stamp:
         raise ValueError("it changed while it was read; rerun to score it again")
     with replacing(Path(job.output)) as file:
         _write(file, columns, job.output)
@@ -264,41 +257,6 @@ def is_input(path: Path) -> bool:
 def is_shard(path: Path) -> bool:
     """Return whether a file has the name of a shard."""
     return path.name.lower().endswith(SHARD)
-
-
-def _columns(job: Job) -> dict[str, Array]:
-    """Return the columns of the output."""
-    model = _model(job.model, job.model_digest)
-    if os.path.isdir(job.input):
-        return _answers(model, job.input, job.how)
-    sets = read_shard(Path(job.input))[0] if is_shard(Path(job.input)) else read_for(model, Path(job.input), job.how)
-    return predicted(model, sets).columns(job.how.bag, job.how.label, job.how.probabilities)
-
-
-def _answers(model: Any, folder: str, how: Scoring) -> dict[str, Array]:
-    """Return the answers to the documents of a folder as columns."""
-    from setrbm.documents import DocumentFeatures, classify, iter_documents
-
-    if not isinstance(first_step(model), DocumentFeatures):
-        raise ValueError(f"A folder of documents needs a model of documents. {folder!r} is a folder.")
-    answers = classify(model, iter_documents(folder, n_jobs=1, reading=how.reading, limits=how.limits))
-    if not answers:
-        raise ValueError("it has no documents")
-    return {
-        "document": _texts(one.document for one in answers),
-        "label": _texts(None if one.label is None else str(one.label) for one in answers),
-        "probability": np.array([np.nan if one.probability is None else one.probability for one in answers]),
-        "accepted": np.array([one.is_accepted for one in answers]),
-        "why_a_person": _texts(one.why_a_person for one in answers),
-        # Nothing could be read of a document without pages.
-        "page": np.array([one.page or 0 for one in answers]),
-        "place": _texts(one.place for one in answers),
-        "words": _texts("; ".join(one.words) for one in answers),
-    }
-
-
-def _texts(values: Iterable[Any]) -> Array:
-    return np.array(list(values), dtype=object)
 
 
 @lru_cache(maxsize=2)

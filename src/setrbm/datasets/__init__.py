@@ -6,18 +6,15 @@ from setrbm.datasets.files import read_bags, read_sets, write_csv, write_parquet
 from setrbm.datasets.mail_like import make_mail_like
 from setrbm.datasets.musk import load_musk1
 from setrbm.datasets.page_texts import PageTexts, read_pages
-from setrbm.datasets.set_problems import SET_PROBLEMS, make_set_problem
 
 __all__ = [
     "BENCHMARKS",
-    "SET_PROBLEMS",
     "PageTexts",
     "fetch_benchmark",
     "load_benchmark",
     "load_musk1",
     "make_digit_sets",
     "make_mail_like",
-    "make_set_problem",
     "read_bags",
     "read_pages",
     "read_sets",

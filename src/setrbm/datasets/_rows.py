@@ -10,9 +10,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from setrbm._text import is_number, listed, nearest
 from setrbm._types import Floats
 from setrbm.bags import Labels
+from setrbm.tools.text import is_number, listed, nearest
 
 NO_LABELS: Labels = np.empty(0, dtype=object)
 # Models and scaling take memory for every feature up to the largest, so a larger number is more likely an error.

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from setrbm._text import is_number
 from setrbm.datasets._rows import is_finite
+from setrbm.tools.text import is_number
 
 # The largest benchmark has 4.5 MB and the wheel 10 MB; a larger file is something else or malicious.
 MAX_BYTES = 64 * 2**20

@@ -20,13 +20,13 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from setrbm._files import write_atomically
-from setrbm._text import nearest
 from setrbm._types import Array
 from setrbm.bags import Bags
 from setrbm.datasets._sources import Wheel, as_csv, download, read_source
 from setrbm.datasets.files import read_sets
 from setrbm.datasets.musk import load_musk1
+from setrbm.tools.files import write_atomically
+from setrbm.tools.text import nearest
 
 FOLDERS, ENDINGS = ("", "mil", "mil_more"), (".csv.gz", ".csv")
 

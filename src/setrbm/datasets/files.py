@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from setrbm._files import replacing, write_atomically
 from setrbm.bags import Bags, Labels
 from setrbm.datasets._csv import read_csv
 from setrbm.datasets._parquet import needs_pyarrow, read_parquet, write_sets_to
 from setrbm.datasets._rows import Table, Wanted, existing, refuse_mixed_labels, refuse_no_name
 from setrbm.datasets._svmlight import read_svmlight
 from setrbm.datasets.page_texts import SUFFIXES, holds_page_texts
+from setrbm.tools.files import replacing, write_atomically
 
 TEXT, SVMLIGHT, PARQUET = (".csv",), (".svm", ".svmlight", ".libsvm"), (".parquet", ".pq")
 

@@ -14,7 +14,7 @@ from setrbm.datasets.mail_plan import HANDWRITTEN, PAGE_TYPES, MailPlan, MailSet
 
 # The two collections of the paper: number of pieces of mail, number of pages, and our settings for mail of this shape.
 # The shares of evidence give a pooled logistic regression about the accuracy of the paper's pooled baseline
-# (experiments/mail_difficulty.py, results/mail_difficulty.csv).
+# (lab/experiments/mail_difficulty.py, lab/results/mail_difficulty.csv).
 COLLECTIONS = {
     "DsDe": (14_593, 102_071, MailSettings(evidence_share=0.24)),
     "DsUs": (

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from setrbm._text import listed, nearest
 from setrbm.bags import Labels, as_positions
 from setrbm.datasets._csv import open_text
 from setrbm.datasets._rows import existing, integers_or_numbers, refuse_no_name
+from setrbm.tools.text import listed, nearest
 
 SUFFIXES = (".jsonl", ".ndjson")
 # This field may be missing from all lines; then their numbers are the ids.

@@ -11,6 +11,7 @@ import numpy as np
 from setrbm._types import Array, Constraint, Floats, Integers, Mask, Pooling, Unit, Visible
 from setrbm.bags import Bags
 from setrbm.energy import Joint, Params, log_posterior
+from setrbm.tools.errors import SetrbmError
 
 # Training has diverged when a parameter exceeds this.
 LARGEST = 1e8
@@ -72,7 +73,7 @@ class DeviceMemoryWarning(UserWarning):
     """Work is split because it does not fit in the memory of the device at once."""
 
 
-class NoDeviceError(RuntimeError):
+class NoDeviceError(SetrbmError):
     """The requested engine needs a device that is not available."""
 
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from setrbm._lazy import lazy_names
+from setrbm.tools.lazy import lazy_names
 
 if TYPE_CHECKING:
     from setrbm.estimators.class_rbm import ClassRBM as ClassRBM

@@ -12,7 +12,7 @@ from setrbm.estimators.settings import Settings, is_count
 from setrbm.estimators.trainable import Trainable
 from setrbm.pooling import MIXED
 
-# What suits the vectors of PageWords (experiments/text_preset.py). Nothing is chosen on held-out sets: their labels
+# What suits the vectors of PageWords (lab/experiments/text_preset.py). Nothing is chosen on held-out sets: their labels
 # have had a part in the weights of the words, so they would ask for too many epochs.
 FOR_TEXT: dict[str, Any] = {
     "pooling": "hard", "scale": None, "learning_rate": 0.25, "init_scale": 0.1, "max_epochs": 20,

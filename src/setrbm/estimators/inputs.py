@@ -13,7 +13,6 @@ from scipy import sparse
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from setrbm._text import is_number
 from setrbm._types import Array, Floats, Integers
 from setrbm._warnings import warn
 from setrbm.bags import Bags, as_array, first_text, refuse_dates
@@ -23,6 +22,7 @@ from setrbm.estimators.settings import Settings
 from setrbm.label_order import check_order
 from setrbm.scaling import Scaling, feature_range, squeezed_features
 from setrbm.shards import Shards
+from setrbm.tools.text import is_number
 
 if TYPE_CHECKING:
     from setrbm.estimators.prediction import BaseSetClassifier

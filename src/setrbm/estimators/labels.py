@@ -10,10 +10,10 @@ import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from setrbm._text import count
 from setrbm._types import Integers
 from setrbm.bags import Bags, is_missing
 from setrbm.label_order import check_order
+from setrbm.tools.text import count
 
 
 def refuse_what_is_no_labels(y: Any) -> None:

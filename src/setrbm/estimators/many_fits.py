@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from setrbm._threads import as_threads
 from setrbm._warnings import warn
 from setrbm.engines import suited_engine
 from setrbm.engines.protocol import DeviceMemoryWarning, Spec
 from setrbm.estimators.inputs import restorer
 from setrbm.estimators.one_fit import OneFit
+from setrbm.tools.threads import as_threads
 from setrbm.training import Monitor, Outcome, Phase, Schedule, Trainee, nothing_learned, train
 
 Data = tuple[Any, Any, Any]

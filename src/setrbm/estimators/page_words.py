@@ -14,7 +14,6 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
-from setrbm._text import count
 from setrbm._types import Floats, Integers
 from setrbm.bags import Bags, offsets_of
 from setrbm.estimators.file_parts import CanSave
@@ -22,6 +21,7 @@ from setrbm.estimators.labels import as_labels, codes_of
 from setrbm.estimators.settings import flag_or_auto, integer, one_of
 from setrbm.estimators.word_pairs import pairs_help
 from setrbm.estimators.word_weights import LENGTH, WEIGHTS, information, smooth_idf, weighted
+from setrbm.tools.text import count
 
 # scikit-learn's default: two or more letters, digits or underscores.
 WORD = re.compile(r"\b\w\w+\b")

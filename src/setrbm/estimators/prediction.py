@@ -11,7 +11,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from setrbm import draws, energy, gibbs
-from setrbm._threads import as_threads
 from setrbm._types import Array, Unit
 from setrbm._warnings import warn
 from setrbm.bags import Bags
@@ -26,6 +25,7 @@ from setrbm.estimators.settings import Settings
 from setrbm.explain import Explanation, explain
 from setrbm.scaling import RangeCheck, Scaling, checked_range
 from setrbm.shards import Shards
+from setrbm.tools.threads import as_threads
 from setrbm.training import HISTORY, Outcome
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Protocol
 
 from sklearn.frozen import FrozenEstimator
@@ -131,13 +132,16 @@ class Frozen:
 
 @dataclass(frozen=True)
 class Later:
-    """A kind from a room below this one. Its module, which has it as ``KIND``, is imported when first needed."""
+    """A kind of a lower room or of another package. Its module, which has it as ``KIND``, is imported when needed."""
 
     module: str
+    package: str = "setrbm"
 
     @property
     def kind(self) -> Kind:
         """The kind itself."""
+        if find_spec(self.module.partition(".")[0]) is None:
+            raise ImportError(f"This model needs the package {self.package}. Run: pip install {self.package}")
         kind: Kind = import_module(self.module).KIND
         return kind
 
@@ -171,7 +175,7 @@ _KINDS: tuple[Kind, ...] = (
 )
 KINDS: dict[str, Kind] = {kind.cls.__name__: kind for kind in _KINDS}
 KINDS["RejectOption"] = Later("setrbm.selective.files")
-KINDS["DocumentFeatures"] = Later("setrbm.documents.feature_files")
+KINDS["DocumentFeatures"] = Later("setrbm_mail.feature_files", "setrbm-mail")
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import get_scorer_names
 
-from setrbm._text import listed, nearest
 from setrbm._types import Array
 from setrbm.estimators.labels import refuse_what_is_no_labels
 from setrbm.label_order import check_order
+from setrbm.tools.text import listed, nearest
 
 # scikit-learn's scorers for two classes, and what to use instead with more.
 FOR_TWO_CLASSES = {

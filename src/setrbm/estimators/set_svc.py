@@ -17,7 +17,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from setrbm import kernels
-from setrbm._threads import as_threads
 from setrbm._types import Array, Floats, Integers
 from setrbm.bags import Bags
 from setrbm.estimators.cv_results import cv_results
@@ -29,6 +28,7 @@ from setrbm.estimators.scoring import SetClassifierMixin
 from setrbm.estimators.settings import positive
 from setrbm.kernels import SetKernel, Side
 from setrbm.scaling import RangeCheck, Scaling, checked_range
+from setrbm.tools.threads import as_threads
 
 # With an indefinite kernel the solver may not converge; with any other it needs far fewer iterations.
 MAX_ITER = 10_000_000

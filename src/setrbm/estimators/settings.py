@@ -11,13 +11,13 @@ from typing import Annotated, Any, Self, cast, get_type_hints
 
 import numpy as np
 
-from setrbm._threads import as_threads
 from setrbm._types import Constraint, Criterion, Floats, ModelPooling, Pooling, Unit, Visible
 from setrbm.bags import Bags
 from setrbm.energy import Params
 from setrbm.engines import ENGINES
 from setrbm.engines.protocol import Model, Spec
 from setrbm.pooling import MIXED
+from setrbm.tools.threads import as_threads
 from setrbm.training import How, Schedule, initial_params
 
 Check = Callable[[str, Any], None]

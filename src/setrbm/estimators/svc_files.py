@@ -9,7 +9,6 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from setrbm import kernels
-from setrbm._threads import as_threads
 from setrbm._types import Array
 from setrbm.bags import Bags
 from setrbm.estimators.cv_results import cv_results, of_splits
@@ -25,6 +24,7 @@ from setrbm.estimators.set_svc import BaseSetSVC, SetSVCCV
 from setrbm.estimators.settings import positive
 from setrbm.kernels import Side
 from setrbm.persistence import ModelFile, check_floats, decode_labels, encode_labels, from_json, to_json
+from setrbm.tools.threads import as_threads
 
 # Coefficients are limited, so that sums and products of decisions stay finite.
 LARGEST_COEFFICIENT = 1e100

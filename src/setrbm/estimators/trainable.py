@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from setrbm import draws
-from setrbm._threads import as_threads
 from setrbm._types import Array
 from setrbm._warnings import warn
 from setrbm.engines import get_engine, suited_engine
@@ -24,6 +23,7 @@ from setrbm.estimators.inputs import (
 from setrbm.estimators.progress import following
 from setrbm.estimators.settings import Settings, check_execution, flag, one_of
 from setrbm.shards import Shards
+from setrbm.tools.threads import as_threads
 from setrbm.training import HISTORY, InMemory, Monitor, Outcome, Schedule, Source, Streamed, Trainee, train
 
 

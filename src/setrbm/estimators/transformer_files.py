@@ -15,13 +15,13 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from setrbm._text import listed
 from setrbm._types import Array
 from setrbm.estimators.file_parts import describe_features, describe_settings, restore_features
 from setrbm.estimators.input_pooling import InputPooling
 from setrbm.estimators.per_vector import PerVector
 from setrbm.estimators.settings import is_number
 from setrbm.persistence import ModelFile, check_floats, from_json
+from setrbm.tools.text import listed
 
 
 def _check_parameters(estimator: Any) -> None:

@@ -12,7 +12,7 @@ from setrbm._types import Floats, Integers
 WEIGHTS = ("informative", "tfidf", "binary", "counts")
 # How many sets the classes' overall frequencies count for in those of a word.
 PRIOR_SETS = 2.0
-# The length of the vector of a page, with weights that scale pages (experiments/text_preset.py).
+# The length of the vector of a page, with weights that scale pages (lab/experiments/text_preset.py).
 LENGTH = 2.0
 
 

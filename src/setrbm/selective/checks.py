@@ -12,8 +12,8 @@ import numpy.typing as npt
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from setrbm._text import count, listed
 from setrbm.estimators.labels import as_labels, codes_of
+from setrbm.tools.text import count, listed
 
 
 def check_classifier(classifier: Any) -> None:

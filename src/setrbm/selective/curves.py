@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import column_or_1d
 
-from setrbm._text import count
 from setrbm._types import Array, Floats
+from setrbm.tools.text import count
 
 Sureness = Literal["probability", "margin"]
 

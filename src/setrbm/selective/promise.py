@@ -17,7 +17,7 @@ from setrbm.selective.curves import as_scores
 
 # The sequence of thresholds begins where this many times the fewest sets that could show the precision are accepted,
 # but not below an eighth and not above a quarter of the held-out sets, and goes on in steps of a hundredth of them.
-# Of the starts compared in experiments/reject_power.py this one accepts most on average.
+# Of the starts compared in lab/experiments/reject_power.py this one accepts most on average.
 TIMES_FEWEST, LOWEST_START, HIGHEST_START, STEP = 4, 1 / 8, 1 / 4, 1 / 100
 # How often the number of held-out sets that is advised should be enough.
 POWER = 0.8

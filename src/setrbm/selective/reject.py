@@ -17,7 +17,6 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from setrbm._text import listed
 from setrbm._types import Floats, Integers, Mask
 from setrbm._warnings import warn
 from setrbm.estimators.file_parts import CanSave
@@ -33,6 +32,7 @@ from setrbm.selective.checks import (
 )
 from setrbm.selective.curves import Sureness, check_sureness, sureness
 from setrbm.selective.promise import Promise, check_fraction, fewest_sets, promise, share_left
+from setrbm.tools.text import listed
 
 CHANGED = "sureness and per_class must be those of fit. Fit again after changing a setting."
 

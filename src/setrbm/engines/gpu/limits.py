@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from setrbm.engines.protocol import LabeledSets, Model, Spec
 
 # From here on "auto" takes a GPU: this many dense models at once, or sparse sets with this many entries in mini-batches
-# of this size. Per epoch an H200 overtakes 16 cores much earlier (benchmarks/bench_gpu.py), but its first use costs
+# of this size. Per epoch an H200 overtakes 16 cores much earlier (lab/benchmarks/bench_gpu.py), but its first use costs
 # seconds to load torch and compile; these sizes save as much within some hundred epochs.
 MANY_MODELS = 100
 MANY_ENTRIES, LARGE_BATCH = 5_000_000, 64

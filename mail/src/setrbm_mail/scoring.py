@@ -1,0 +1,67 @@
+"""Scoring of folders of documents on a cluster, by ``setrbm.dask.score_files``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setrbm.dask import Scoring
+from setrbm.dask.scoring import short_digest, stamp_of
+from setrbm.estimators.pipelines import first_step
+from setrbm_mail.answers import classify
+from setrbm_mail.features import DocumentFeatures
+from setrbm_mail.finding import find_documents
+from setrbm_mail.limits import Limits
+from setrbm_mail.reading import iter_documents
+from setrbm_mail.reading_settings import Reading
+
+
+@dataclass(frozen=True)
+class DocumentScoring(Scoring):
+    """How to score folders of documents.
+
+    Attributes
+    ----------
+    reading : Reading, optional
+        How documents are read.
+    limits : Limits, optional
+        What is refused of documents.
+    """
+
+    reading: Reading | None = None
+    limits: Limits | None = None
+
+    def stamp(self, path: str) -> str:
+        """Return what changes if a folder of documents does: sizes and times of modification of its files."""
+        documents, _ = find_documents(Path(path))
+        files = [file for one in documents for file in one.files]
+        return short_digest("\n".join(f"{file} {stamp_of(os.path.join(path, file))}" for file in files))
+
+    def columns(self, model: Any, path: str) -> dict[str, npt.NDArray[Any]]:
+        """Return the answers to the documents of a folder as columns."""
+        if not isinstance(first_step(model), DocumentFeatures):
+            raise ValueError(f"A folder of documents needs a model of documents. {path!r} is a folder.")
+        answers = classify(model, iter_documents(path, n_jobs=1, reading=self.reading, limits=self.limits))
+        if not answers:
+            raise ValueError("it has no documents")
+        return {
+            "document": _texts(one.document for one in answers),
+            "label": _texts(None if one.label is None else str(one.label) for one in answers),
+            "probability": np.array([np.nan if one.probability is None else one.probability for one in answers]),
+            "accepted": np.array([one.is_accepted for one in answers]),
+            "why_a_person": _texts(one.why_a_person for one in answers),
+            # Nothing could be read of a document without pages.
+            "page": np.array([one.page or 0 for one in answers]),
+            "place": _texts(one.place for one in answers),
+            "words": _texts("; ".join(one.words) for one in answers),
+        }
+
+
+def _texts(values: Iterable[Any]) -> npt.NDArray[Any]:
+    return np.array(list(values), dtype=object)

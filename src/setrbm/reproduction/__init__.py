@@ -1,1 +1,0 @@
-"""Reproduction of the paper's two tables: its figures, the systems, tables and pages."""
