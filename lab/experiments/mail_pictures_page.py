@@ -46,7 +46,7 @@ the mails, not corrected for the number of comparisons):
 
 {blocks}
 
-Three intervals for layout and types do not contain 0, two of them where two pages are needed. Among so many intervals
+Three intervals for layout and types do not contain 0, two of them where two pages are needed. Among this many intervals
 this is weak evidence: the model with words only, which has none of these blocks, is not measurably behind anywhere.
 
 The page types are scores of detectors, trained on generated pages with other fonts, templates and phrases. How well

@@ -49,7 +49,7 @@ class Monitor:
     """Follows training. Override the methods; by default they do nothing."""
 
     def on_phase(self, phase: Phase, n_trainings: int) -> None:
-        """Do something before a phase, in which so many groups of models are trained, one after the other."""
+        """Do something before a phase; its groups of models are trained one after the other."""
 
     def on_epoch(self, epoch: Epoch) -> bool | None:
         """Do something after an epoch; return True to end this training here."""
