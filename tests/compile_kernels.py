@@ -14,9 +14,9 @@ from triton.runtime import driver
 from triton.runtime.jit import JITFunction
 
 from brute import CONSTRAINTS, POOLINGS
+from setrbm.energy import initial_params
 from setrbm.engines.gpu.engine import GpuEngine
 from setrbm.engines.protocol import Model, Spec
-from setrbm.training import initial_params
 from test_engines import N_CLASSES, N_FEATURES, make_sets
 
 N_HIDDEN = 20

@@ -9,7 +9,8 @@ from setrbm import Bags, ClassSetRBM, ClassSetRBMCV
 from setrbm.calibration import HIGHEST, LOWEST, fit_temperature
 from setrbm.datasets import load_musk1
 from setrbm.energy import Params, free_energy, log_posterior
-from setrbm.estimators.one_fit import OneFit, Refit
+from setrbm.estimators.search import refits
+from setrbm.estimators.search.refits import Refit
 from setrbm.pooling import MIXED
 from setrbm.training import folds
 
@@ -102,15 +103,15 @@ def test_the_temperature_is_that_of_predictions_for_sets_not_learned_from():
 
 def diverge(monkeypatch, diverged):
     """Let the refits diverge whose key, a Refit, is wanted; return where all outcomes will be."""
-    outcomes, keep = {}, OneFit.keep
+    outcomes, keep = {}, refits.keep
 
-    def changed(self, refitted, interrupted):
+    def changed(search, refitted):
         for key, outcome in refitted.items():
             wrong = Params(*(-9.0 * array for array in outcome.params.arrays()))
             outcomes[key] = replace(outcome, params=wrong, diverged_in=3) if diverged(key) else outcome
-        keep(self, outcomes, interrupted)
+        keep(search, outcomes)
 
-    monkeypatch.setattr(OneFit, "keep", changed)
+    monkeypatch.setattr(refits, "keep", changed)
     return outcomes
 
 

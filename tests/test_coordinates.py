@@ -6,7 +6,7 @@ import pytest
 from brute import random_params
 from setrbm import Bags, ClassSetRBM, ClassSetRBMCV
 from setrbm.energy import activations
-from setrbm.training import Coordinates
+from setrbm.scaling import Coordinates
 
 HOWS = ["center", "standardize"]
 SEEDS = range(3)

@@ -10,10 +10,10 @@ from sklearn.model_selection import GridSearchCV, ShuffleSplit, StratifiedKFold
 
 from setrbm import ClassSetRBM, ClassSetRBMCV
 from setrbm.estimators import MaxOutClassifierCV
-from setrbm.estimators.candidates import judged
-from setrbm.estimators.cv_results import cv_results, of_splits, restored
+from setrbm.estimators.search import refits
+from setrbm.estimators.search.results import cv_results, judged, of_splits, restored
 from setrbm.training import Outcome, Schedule
-from setrbm.training.tracker import Tracker
+from setrbm.training.early_stopping import Tracker
 
 SETTINGS = {"init_scale": 0.3, "max_epochs": 20, "random_state": 0}
 
@@ -160,11 +160,11 @@ def test_a_candidate_is_dropped_or_diverged_if_it_is_in_one_split(ends):
         history = {"loss": curve, "held_out_loss": curve, "held_out_error": curve}
         return replace(Outcome(None, history, n, curve[-1] if n else np.inf, None, False), **changes)
 
-    offer = ClassSetRBMCV(3, max_epochs=9)._offer()
+    choices = ClassSetRBMCV(3, max_epochs=9)._choices()
     schedule = Schedule(9, ends=ends)
 
     def judge(*outcomes):
-        one = judged(offer, offer.candidates[0], list(outcomes), schedule)
+        one = judged(choices, choices.candidates[0], list(outcomes), schedule)
         return one.begun, one.diverged, one.dropped, one.is_finished, one.n_epochs, np.isfinite(one.scores).all()
 
     whole = outcome(9)
@@ -175,7 +175,7 @@ def test_a_candidate_is_dropped_or_diverged_if_it_is_in_one_split(ends):
 
 
 def test_candidates_are_dropped_by_their_mean_over_the_splits(monkeypatch):
-    monkeypatch.setattr("setrbm.estimators.offer.FEWEST_BEFORE_RUNG", 1)
+    monkeypatch.setattr("setrbm.training.early_stopping.FEWEST_BEFORE_RUNG", 1)
     X, y = easy()
     model = ClassSetRBMCV(5, learning_rate=(1e-7, 1e-6, 0.05, 0.1), cv=3, **SETTINGS | {"max_epochs": 16}).fit(X, y)
     dropped = model.cv_results_["dropped"]
@@ -356,12 +356,10 @@ def test_max_out_classifiers_check_their_scorer_too():
 
 
 def test_ctrl_c_in_the_refit_keeps_a_model_of_the_best_candidate(monkeypatch):
-    from setrbm.estimators import one_fit
-
-    def interrupt(self):
+    def interrupt(search):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(one_fit.OneFit, "refits", interrupt)
+    monkeypatch.setattr(refits, "to_refit", interrupt)
     model = ClassSetRBMCV(5, learning_rate=(0.01, 0.1), cv=3, calibrate=True, **SETTINGS)
     with pytest.raises(KeyboardInterrupt):
         model.fit(*easy())
@@ -409,7 +407,7 @@ def test_ctrl_c_in_a_scorer_or_in_calibration_keeps_a_model(monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("setrbm.estimators.one_fit.fit_temperature", interrupt)
+    monkeypatch.setattr("setrbm.estimators.search.refits.fit_temperature", interrupt)
     for extra, pooling, fits in (({"scoring": interrupt}, "hard", 1.0), ({"calibrate": True}, "mixed", 10.0)):
         model = ClassSetRBMCV(5, learning_rate=(0.05, 0.1), **SETTINGS, **extra)
         with pytest.raises(KeyboardInterrupt):

@@ -17,10 +17,12 @@ from setrbm.datasets import load_musk1
 from setrbm.energy import free_energy, log_posterior
 from setrbm.engines import get_engine
 from setrbm.engines.protocol import LabeledSets
-from setrbm.estimators import MaxOutClassifier, many_fits, one_fit
+from setrbm.estimators import MaxOutClassifier
+from setrbm.estimators.search import refits
+from setrbm.estimators.search.search import Batch
 from setrbm.estimators.settings import Settings
 from setrbm.shards import write_shards
-from setrbm.training import InMemory, Schedule, Trainee, train
+from setrbm.training import InMemory, Schedule, Training, train
 
 RNG = np.random.default_rng(0)
 OBJECTIVES = ["discriminative", "generative", "hybrid"]
@@ -808,11 +810,12 @@ def test_a_refit_that_diverges_leaves_the_model_as_it_was_chosen(monkeypatch, n_
     settings = {"learning_rate": (0.05, 0.1), "init_scale": 0.3, "max_epochs": 4, "random_state": 0}
     kept = ClassSetRBMCV(5, pooling="hard", scale=scale, refit=False, **settings).fit(bags, y)
 
-    def train_apart(estimator, spec, trainees, schedule, monitor, real=many_fits._train):
-        monkeypatch.setattr("setrbm.training.loop.DIVERGED", 30.0 if schedule.phase == "choosing" else 1e-9)
-        return real(estimator, spec, trainees, schedule, monitor)
+    def train_apart(batch, *args, real=Batch.train):
+        phase = batch.schedule.phase
+        monkeypatch.setattr("setrbm.training.loop.DIVERGED", 30.0 if phase == "choosing" else 1e-9)
+        return real(batch, *args)
 
-    monkeypatch.setattr(many_fits, "_train", train_apart)
+    monkeypatch.setattr(Batch, "train", train_apart)
     with pytest.warns(UserWarning, match=r"diverged in (\d+) of \1 refits. The best candidate is kept without a refit"):
         model = ClassSetRBMCV(5, pooling=pooling, n_fits=n_fits, **settings).fit(bags, y)
     np.testing.assert_array_equal(model.W_, kept.W_)
@@ -825,11 +828,11 @@ def test_fits_that_diverge_are_left_out_of_the_average(monkeypatch):
     settings = {"pooling": "hard", "learning_rate": 0.1, "init_scale": 0.3, "max_epochs": 4, "random_state": 0}
     whole = ClassSetRBMCV(5, n_fits=3, **settings).fit(bags, y)
 
-    def train_apart(*args, real=many_fits._train):
+    def train_apart(*args, real=Batch.train):
         outcomes = real(*args)
         return outcomes if len(outcomes) < 3 else [outcomes[0], replace(outcomes[1], diverged_in=2), outcomes[2]]
 
-    monkeypatch.setattr(many_fits, "_train", train_apart)
+    monkeypatch.setattr(Batch, "train", train_apart)
     with pytest.warns(UserWarning, match="diverged in 1 of 3 refits. The others are kept. Offer smaller"):
         model = ClassSetRBMCV(5, n_fits=3, **settings).fit(bags, y)
     np.testing.assert_array_equal(model.W_, np.delete(whole.W_, slice(5, 10), axis=0))
@@ -896,7 +899,7 @@ def test_several_fits_are_averaged():
     sets = LabeledSets(scaled, np.searchsorted(model.classes_, y), np.ones(len(y)))
     seeds = [model.seed_, *draws.further_seeds(model.seed_, 2)]
     starts = [chosen.start([scaled], bags.shape[1], 2, seed, scaled.dtype) for seed in seeds]
-    fits = [Trainee(chosen.model(start, seed), InMemory.of(sets)) for start, seed in zip(starts, seeds, strict=True)]
+    fits = [Training(chosen.model(start, seed), InMemory.of(sets)) for start, seed in zip(starts, seeds, strict=True)]
     engine, spec, schedule = get_engine("cpu"), chosen.spec(scaled.dtype), Schedule(model.best_epoch_)
     alone = [train(engine, spec, [fit], schedule)[0].params for fit in fits]
     energies = [free_energy(scaled.X, scaled.offsets, params, "xor", "hard") for params in alone]
@@ -1006,26 +1009,26 @@ def test_where_training_only_harms_the_shortest_end_is_chosen():
 
 
 def test_a_candidate_that_reached_an_end_is_not_dropped():
-    assert ClassSetRBMCV(max_epochs=(200, 400))._offer().schedule(10).rungs == (50, 100)
-    assert ClassSetRBMCV(max_epochs=(80, 400))._offer().schedule(10).rungs == (50,)
-    assert ClassSetRBMCV(max_epochs=(100, 400))._offer().schedule(10).rungs == (50,)
-    assert ClassSetRBMCV(max_epochs=(50, 400))._offer().schedule(10).rungs == ()
-    assert ClassSetRBMCV(max_epochs=(10, 400))._offer().schedule(10).rungs == ()
-    assert ClassSetRBMCV(max_epochs=150)._offer().schedule(10).rungs == (37,)
-    assert ClassSetRBMCV(max_epochs=100)._offer().schedule(10).rungs == (25,)
-    assert ClassSetRBMCV(max_epochs=99)._offer().schedule(10).rungs == ()
-    assert ClassSetRBMCV(halving=False)._offer().schedule(10).rungs == ()
+    assert ClassSetRBMCV(max_epochs=(200, 400))._choices().schedule(10).rungs == (50, 100)
+    assert ClassSetRBMCV(max_epochs=(80, 400))._choices().schedule(10).rungs == (50,)
+    assert ClassSetRBMCV(max_epochs=(100, 400))._choices().schedule(10).rungs == (50,)
+    assert ClassSetRBMCV(max_epochs=(50, 400))._choices().schedule(10).rungs == ()
+    assert ClassSetRBMCV(max_epochs=(10, 400))._choices().schedule(10).rungs == ()
+    assert ClassSetRBMCV(max_epochs=150)._choices().schedule(10).rungs == (37,)
+    assert ClassSetRBMCV(max_epochs=100)._choices().schedule(10).rungs == (25,)
+    assert ClassSetRBMCV(max_epochs=99)._choices().schedule(10).rungs == ()
+    assert ClassSetRBMCV(halving=False)._choices().schedule(10).rungs == ()
 
 
 @pytest.mark.parametrize("max_epochs", [16, (8, 16)])
 def test_if_all_others_diverged_the_best_dropped_candidate_is_trained_to_the_end(early_rungs, monkeypatch, max_epochs):
-    def train_apart(*args, real=many_fits._train):
+    def train_apart(*args, real=Batch.train):
         outcomes = real(*args)
         return [
             o if o.dropped or not o.history["held_out_loss"][0] > 0 else replace(o, diverged_in=9) for o in outcomes
         ]
 
-    monkeypatch.setattr(many_fits, "_train", train_apart)
+    monkeypatch.setattr(Batch, "train", train_apart)
     bags, y = easy()
     settings = {"init_scale": 0.3, "max_epochs": max_epochs, "n_fits": 1, "random_state": 0}
     with pytest.warns(UserWarning, match="The best of the dropped ones is used; offer smaller learning rates"):
@@ -1049,7 +1052,7 @@ def test_the_number_of_epochs_can_be_one_of_several():
 
 @pytest.fixture
 def early_rungs(monkeypatch):
-    monkeypatch.setattr("setrbm.estimators.offer.FEWEST_BEFORE_RUNG", 1)
+    monkeypatch.setattr("setrbm.training.early_stopping.FEWEST_BEFORE_RUNG", 1)
 
 
 def test_dropped_candidates_are_recorded_and_never_chosen(early_rungs):
@@ -1125,13 +1128,13 @@ def test_ctrl_c_after_all_begun_candidates_diverged_leaves_the_estimator_unchang
     bags, y = easy()
     calls = []
 
-    def second_is_interrupted(*args, real=many_fits.train):
+    def second_is_interrupted(*args, real=train):
         calls.append(args)
         if len(calls) == 2:
             raise KeyboardInterrupt
         return real(*args)
 
-    monkeypatch.setattr(many_fits, "train", second_is_interrupted)
+    monkeypatch.setattr("setrbm.estimators.search.search.train", second_is_interrupted)
     model = ClassSetRBMCV((5, 7), learning_rate=1e6, init_scale=0.3, max_epochs=5, random_state=0)
     with pytest.raises(KeyboardInterrupt):
         model.fit(bags, y)
@@ -1144,10 +1147,10 @@ def test_ctrl_c_while_the_refit_is_prepared_keeps_the_best_candidate(monkeypatch
     bags, y = easy()
     settings = {"learning_rate": (0.05, 0.1), "init_scale": 0.3, "max_epochs": 4, "random_state": 0}
 
-    def interrupt(self):
+    def interrupt(search):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(one_fit.OneFit, "refits", interrupt)
+    monkeypatch.setattr(refits, "to_refit", interrupt)
     model = ClassSetRBMCV(5, pooling=pooling, **settings)
     with pytest.raises(KeyboardInterrupt):
         model.fit(bags, y)

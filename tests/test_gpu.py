@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import warnings
-import weakref
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
@@ -26,17 +25,15 @@ from brute import CONSTRAINTS, POOLINGS, random_params  # noqa: E402
 from setrbm import (  # noqa: E402
     Bags,
     ClassSetRBM,
-    ClassSetRBMCV,
     draws,
     engines,
 )
+from setrbm.energy import initial_params  # noqa: E402
 from setrbm.engines import get_engine  # noqa: E402
 from setrbm.engines.gpu import device, graphs, limits, many, packed, torch_draws  # noqa: E402
 from setrbm.engines.gpu import engine as gpu  # noqa: E402
 from setrbm.engines.gpu import sparse as sparse_models  # noqa: E402
 from setrbm.engines.protocol import DeviceMemoryWarning, LabeledSets, Model, Spec  # noqa: E402
-from setrbm.estimators.many_fits import fit_side_by_side  # noqa: E402
-from setrbm.training import initial_params  # noqa: E402
 from test_engines import GENERATIVE, N_FEATURES, N_HIDDEN, N_SETS, make_models, make_sets  # noqa: E402
 
 ENGINE = gpu.GpuEngine("cuda" if HAS_CUDA else "cpu")
@@ -171,23 +168,6 @@ def test_larger_problems_equal_the_cpu_engine(is_sparse, monkeypatch):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)
 
 
-def test_choosing_over_folds_equals_the_cpu_engine(monkeypatch):
-    rng = np.random.default_rng(0)
-    parts = [(make_sets(seed).bags, rng.permutation(np.arange(N_SETS) % 2), None) for seed in (0, 1)]
-    monkeypatch.setattr(gpu, "ENGINE", ENGINE)
-    fitted = {}
-    for name in ("gpu", "cpu"):
-        fitted[name] = [
-            ClassSetRBMCV(5, learning_rate=(0.1, 0.3), init_scale=0.3, max_epochs=3, engine=name, random_state=seed)
-            for seed in (0, 1)
-        ]
-        assert fit_side_by_side(fitted[name], parts) == [None, None]
-    for one, other, part in zip(fitted["gpu"], fitted["cpu"], parts, strict=True):
-        assert one.best_params_ == other.best_params_
-        np.testing.assert_allclose(one.W_, other.W_, rtol=0, atol=1e-9)
-        np.testing.assert_allclose(one.predict_proba(part[0]), other.predict_proba(part[0]), rtol=0, atol=1e-9)
-
-
 @pytest.mark.parametrize("unit", ["rbm", "mlp", "logit"])
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_max_out_units_equal_reference(unit, is_sparse):
@@ -244,35 +224,6 @@ def test_models_that_do_not_fit_in_memory_are_split_with_a_warning(monkeypatch):
         split, _ = train(ENGINE, spec, models, sets)
     for one, other in zip(whole, split, strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-def test_folds_that_do_not_fit_together_are_trained_in_halves_with_the_same_results(monkeypatch):
-    """The device has room for the sets of one fold only."""
-    on_device = []
-
-    def place(*args, place=gpu.place):
-        store = place(*args)
-        on_device.append(weakref.ref(store))
-        return store
-
-    monkeypatch.setattr(gpu, "ENGINE", ENGINE)
-    monkeypatch.setattr(gpu, "place", place)
-    monkeypatch.setattr(gpu, "free_bytes", lambda device: 0 if any(store() for store in on_device) else 2**33)
-    rng = np.random.default_rng(0)
-    parts = [(make_sets(seed).bags, rng.permutation(np.arange(N_SETS) % 2), None) for seed in range(3)]
-    settings = {"learning_rate": (0.1, 0.3), "init_scale": 0.3, "max_epochs": 3, "n_fits": 1}
-    together, alone = (
-        [ClassSetRBMCV(5, **settings, engine=engine, random_state=seed) for seed in range(3)]
-        for engine in ("gpu", "cpu")
-    )
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        assert fit_side_by_side(together, parts) == [None] * 3
-    halved = [str(one.message) for one in said if "in two halves" in str(one.message)]
-    assert [text.split(" do not")[0] for text in halved] == ["3 fits", "2 fits"]
-    assert all(issubclass(one.category, DeviceMemoryWarning) for one in said)
-    for one, other, part in zip(together, alone, parts, strict=True):
-        np.testing.assert_allclose(one.W_, other.fit(*part).W_, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize(("is_sparse", "objective"), [(True, "discriminative"), (True, "hybrid"), (False, "hybrid")])

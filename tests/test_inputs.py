@@ -24,7 +24,6 @@ from setrbm.estimators import (
     PerVector,
     SetSVC,
     SetSVCCV,
-    many_fits,
     set_svc,
 )
 from setrbm.selective import RejectOption
@@ -383,19 +382,3 @@ def test_a_failed_partial_fit_changes_neither_the_estimator_nor_its_generator(wa
     with pytest.raises(ValueError, match="Training diverged"):
         model.partial_fit(1e3 * X, y, classes=[0, 1])
     assert_unchanged(model, before)
-
-
-def test_of_fits_that_share_a_generator_a_failed_one_takes_no_seed():
-    X, y = sets()
-
-    def fitted(*data):
-        generator = np.random.RandomState(0)
-        models = [ClassSetRBMCV(cv=2, **SETTINGS | {"random_state": generator}) for _ in data]
-        faults = many_fits.fit_side_by_side(models, data)
-        return faults, [getattr(model, "seed_", None) for model in models], generator.randint(1000)
-
-    good, bad = (X, y, None), (X, y, np.arange(len(y)))
-    _, (first, second), after = fitted(good, good)
-    faults, seeds, drawn = fitted(good, bad, good)
-    assert (seeds, drawn) == ([first, None, second], after)
-    assert [str(fault)[:40] for fault in faults] == ["None", "cv needs sets with a weight above zero. ", "None"]

@@ -12,11 +12,14 @@ from setrbm import ClassSetRBMCV, draws, load
 from setrbm.energy import Joint, Params, free_energy, log_posterior
 from setrbm.engines import get_engine
 from setrbm.engines.protocol import LabeledSets
-from setrbm.estimators import MaxOutClassifierCV, many_fits
-from setrbm.estimators.one_fit import OneFit, Refit
+from setrbm.estimators import MaxOutClassifierCV
+from setrbm.estimators.search import refits
+from setrbm.estimators.search.refits import Refit
+from setrbm.estimators.search.search import Search
 from setrbm.estimators.settings import Settings
 from setrbm.pooling import MIXED, set_pool
-from setrbm.training import Coordinates, InMemory, Schedule, Trainee, train
+from setrbm.scaling import Coordinates
+from setrbm.training import InMemory, Schedule, Training, train
 from test_estimators import EpochCallback, easy
 
 N_HIDDEN = 5
@@ -61,7 +64,7 @@ def test_the_defaults_are_a_mixture_of_ten_models_with_rate_and_initial_scale_ch
     defaults = ClassSetRBMCV()
     assert (defaults.pooling, defaults.scale, defaults.n_fits) == ("mixed", "auto", "auto")
     assert defaults.init_scale == (0.3, 1.0)
-    assert len(defaults._offer().candidates) == 2 * len(defaults.learning_rate) == 6
+    assert len(defaults._choices().candidates) == 2 * len(defaults.learning_rate) == 6
     model, bags, _ = fitted()
     assert model.settings_.pooling == "mixed"
     assert model.temperature_ == 10.0
@@ -111,8 +114,8 @@ def test_the_posterior_is_that_of_the_mean_free_energy_of_ten_models_trained_alo
         one = replace(chosen, pooling=pooling)
         for seed in seeds[2 * m : 2 * m + 2]:
             start = one.start([moved], bags.shape[1], 2, seed, moved.dtype)
-            trainee = Trainee(one.model(start, seed), source)
-            (outcome,) = train(get_engine("reference"), one.spec(moved.dtype), [trainee], Schedule(model.best_epoch_))
+            training = Training(one.model(start, seed), source)
+            (outcome,) = train(get_engine("reference"), one.spec(moved.dtype), [training], Schedule(model.best_epoch_))
             F.append(free_energy(moved.X, moved.offsets, outcome.params, constraint, pooling))
     np.testing.assert_allclose(model.predict_log_proba(bags), log_posterior(np.mean(F, axis=0)), rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(model.free_energy(bags), np.sum(F, axis=0), rtol=1e-9)
@@ -212,16 +215,6 @@ def test_sets_of_weight_zero_have_no_part_in_the_coordinates():
     given = ClassSetRBMCV(**SHORT).fit(bags, y, sample_weight=weight).predict_proba(bags)
     without = ClassSetRBMCV(**SHORT).fit(bags[weight > 0], y[weight > 0]).predict_proba(bags)
     np.testing.assert_array_equal(given, without)
-
-
-def test_mixtures_fitted_side_by_side_are_those_fitted_one_by_one():
-    several = [easy(seed=seed) for seed in range(3)]
-    together = [ClassSetRBMCV(**SHORT) for _ in several]
-    assert many_fits.fit_side_by_side(together, [(bags, y, None) for bags, y in several]) == [None] * 3
-    for model, (bags, y) in zip(together, several, strict=True):
-        alone = ClassSetRBMCV(**SHORT).fit(bags, y)
-        assert model.best_params_ == alone.best_params_
-        np.testing.assert_allclose(model.predict_log_proba(bags), alone.predict_log_proba(bags), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("scale", TRAINED_IN)
@@ -401,15 +394,15 @@ def test_ctrl_c_keeps_a_model_that_can_be_saved_where_mixed_is_one_of_several_po
 
 def diverge(monkeypatch, diverged):
     """Let refits of these parts and starts diverge; return where the sound outcomes of all refits will be."""
-    seen, keep = {}, OneFit.keep
+    seen, keep = {}, refits.keep
 
-    def changed(self, refitted, interrupted):
+    def changed(search, refitted):
         seen.update(refitted)
         wrong = {key: replace(one, params=one.params.zeros(), diverged_in=2) for key, one in refitted.items()}
         keys = {Refit(None, member, start) for member, start in diverged}
-        keep(self, {key: (wrong if key in keys else refitted)[key] for key in refitted}, interrupted)
+        keep(search, {key: (wrong if key in keys else refitted)[key] for key in refitted})
 
-    monkeypatch.setattr(OneFit, "keep", changed)
+    monkeypatch.setattr(refits, "keep", changed)
     return seen
 
 
@@ -459,7 +452,7 @@ def test_a_max_out_classifier_trained_in_coordinates_predicts_what_was_watched_t
     bags, y = easy(60)
     settings = {"learning_rate": 0.05, "init_scale": 0.3, "weight_decay": 0.0, "max_epochs": 20, "random_state": 0}
     model = MaxOutClassifierCV(unit, scale=scale, refit=False, early_stopping=False, **settings).fit(bags, y)
-    held_out = OneFit.of(model, bags, y, None).sources[0].held_out
+    held_out = Search.of(model, model._choices(), bags, y, None).sources[0].held_out
     p = model.predict_proba(bags)[held_out, y[held_out]]
     (history,) = model.cv_results_["split0_history"]
     assert -np.log(p).mean() == pytest.approx(history["held_out_loss"][-1], rel=1e-9)

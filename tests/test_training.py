@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from setrbm import Bags, draws
+from setrbm.energy import initial_params
 from setrbm.engines import get_engine
 from setrbm.engines.protocol import LabeledSets, Model, Spec
 from setrbm.training import (
@@ -13,14 +14,13 @@ from setrbm.training import (
     Part,
     Schedule,
     Streamed,
-    Trainee,
+    Training,
     folds,
     hold_out,
-    initial_params,
     train,
 )
+from setrbm.training.early_stopping import Tracker
 from setrbm.training.loop import _Orders
-from setrbm.training.tracker import Tracker
 
 ENGINE = get_engine("reference")
 
@@ -51,14 +51,14 @@ class Seen(Monitor):
 
 def run(rates, schedule, held_out=None, sets=None, monitor=None, groups=None):
     source = InMemory.of(sets or problem(), held_out)
-    groups = groups or [None] * len(rates)
-    trainees = [Trainee(model, source, group=group) for model, group in zip(models(*rates), groups, strict=True)]
-    return train(ENGINE, Spec(), trainees, schedule, monitor=monitor)
+    groups = groups or range(len(rates))
+    trainings = [Training(model, source, group=group) for model, group in zip(models(*rates), groups, strict=True)]
+    return train(ENGINE, Spec(), trainings, schedule, monitor=monitor)
 
 
 def stream(parts, engine=ENGINE, schedule=None, fraction=0.0, seed=1):
     source = Streamed(parts, np.dtype(float), fraction, seed)
-    return train(engine, Spec(), [Trainee(models(0.1)[0], source)], schedule or Schedule(2))[0]
+    return train(engine, Spec(), [Training(models(0.1)[0], source)], schedule or Schedule(2))[0]
 
 
 def held_out_loss(params, sets, chosen):
@@ -165,7 +165,7 @@ def test_divergence_is_noticed_in_the_epoch_in_which_it_happens():
 def test_a_run_in_two_parts_is_the_run_in_one():
     whole = run([0.1], Schedule(6))[0]
     first = run([0.1], Schedule(2))[0]
-    again = Trainee(Model(first.params, 1, 0.1), InMemory.of(problem()))
+    again = Training(Model(first.params, 1, 0.1), InMemory.of(problem()))
     second = train(ENGINE, Spec(), [again], Schedule(4, first_epoch=2))[0]
     np.testing.assert_allclose(second.params.W, whole.params.W, rtol=0, atol=1e-14)
 
@@ -264,7 +264,7 @@ def test_orders_come_from_draws():
         def begin(*args):
             return Spy(ENGINE.begin(*args))
 
-    train(Engine, Spec(), [Trainee(models(0.1)[0], InMemory.of(problem()))], Schedule(2))
+    train(Engine, Spec(), [Training(models(0.1)[0], InMemory.of(problem()))], Schedule(2))
     assert seen == [draws.order(1, epoch, np.arange(20)).tolist() for epoch in range(2)]
 
 
@@ -352,7 +352,7 @@ def test_losses_and_scores_of_a_stream_are_weighted_by_its_sets():
     assert sorted([*held_out, *learned]) == list(range(20))
     # A rate so small that the parameters stay where they are.
     model = models(1e-15)[0]
-    outcome = train(ENGINE, Spec(), [Trainee(model, source)], Schedule(1))[0]
+    outcome = train(ENGINE, Spec(), [Training(model, source)], Schedule(1))[0]
     assert outcome.history["loss"][0] == pytest.approx(mean_loss(model.params, whole, learned), rel=1e-9)
     assert outcome.history["held_out_loss"][0] == pytest.approx(mean_loss(model.params, whole, held_out), rel=1e-9)
 

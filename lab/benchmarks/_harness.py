@@ -22,8 +22,7 @@ from _machine import Watch, commit, cores, machine, versions
 from _picture import draw_rows
 from _zipf_sets import make_zipf_sets
 from setrbm import Bags
-from setrbm.energy import Params
-from setrbm.training import initial_params
+from setrbm.energy import Params, initial_params
 
 FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "results"

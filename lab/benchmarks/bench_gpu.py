@@ -28,10 +28,10 @@ from _machine import cores
 from _zipf_sets import make_zipf_sets
 from setrbm import Bags, draws
 from setrbm.datasets.benchmarks import load_benchmark
+from setrbm.energy import initial_params
 from setrbm.engines import get_engine
 from setrbm.engines.protocol import LabeledSets, Model, Spec
 from setrbm.scaling import Scaling
-from setrbm.training import initial_params
 
 MILLISECONDS, TERABYTES, TERAFLOPS = "ms", "TB/s", "TFLOP/s"
 N_MODELS, N_FOLDS, N_HIDDEN = 1200, 50, 100

@@ -22,9 +22,9 @@ import numpy as np
 
 from setrbm import Bags, ClassSetRBMCV
 from setrbm.datasets import load_benchmark
-from setrbm.estimators.many_fits import fit_side_by_side
 from setrbm.evaluation.splits import repeated_folds, system_seed
 from setrbm_lab.paper import FOLDS, REPEATS
+from setrbm_lab.side_by_side import fit_side_by_side
 from setrbm_lab.systems import FORMER, ROWS
 
 RESULTS = Path(__file__).parents[1] / "results"

@@ -36,7 +36,7 @@ from setrbm import Bags
 from setrbm.bags import offsets_of
 from setrbm.datasets.benchmarks import load_benchmark
 from setrbm.engines import get_engine
-from setrbm.estimators.many_fits import fit_side_by_side
+from setrbm_lab.side_by_side import fit_side_by_side
 
 SYSTEMS = ("XOR*", "OR Hybrid", "ClassSetRBMCV")
 DATASETS = ("musk1", "elephant")

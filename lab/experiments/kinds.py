@@ -36,9 +36,9 @@ from recipe import PARTS, Part
 from setrbm import Bags, draws
 from setrbm.datasets import load_benchmark
 from setrbm.datasets.benchmarks import BENCHMARKS
+from setrbm.energy import initial_params
 from setrbm.engines.protocol import LabeledSets, Model, Spec
 from setrbm.scaling import Scaling
-from setrbm.training import initial_params
 from setrbm_lab.paper import DATASETS as PAPER
 from setrbm_lab.set_problems import SET_PROBLEMS, make_set_problem
 from setrbm_lab.systems import ROWS

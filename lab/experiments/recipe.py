@@ -28,10 +28,10 @@ from sklearn.preprocessing import StandardScaler
 
 from setrbm import Bags, draws
 from setrbm.datasets import load_benchmark
+from setrbm.energy import initial_params
 from setrbm.engines.protocol import LabeledSets, Model, Spec
 from setrbm.evaluation.splits import repeated_folds
 from setrbm.scaling import Scaling
-from setrbm.training import initial_params
 from setrbm_lab.paper import DATASETS
 
 SEED, N_HIDDEN, PARTS = 1000, 100, 5

@@ -22,7 +22,7 @@ from kinds import RESULTS, load, scaled, splits, write_csv
 from numba import njit
 
 from setrbm import draws
-from setrbm.training import initial_params
+from setrbm.energy import initial_params
 
 DATASETS = ("musk1", "elephant", "fox", "mutagenesis2", "newsgroups1", "newsgroups3")
 SHARPNESS = (1.0, 2.0, 4.0, 16.0, np.inf)

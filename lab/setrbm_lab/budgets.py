@@ -9,7 +9,7 @@ from typing import Any
 
 from sklearn.model_selection import ParameterGrid
 
-from setrbm.estimators.offer import N_FITS, N_MIXED_FITS
+from setrbm.estimators.search.choices import N_FITS, N_MIXED_FITS
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from setrbm.estimators.scoring import SetClassifierMixin
 from setrbm.estimators.settings import choices_of
 from setrbm.scaling import Scaling
 from setrbm.training import hold_out
+from setrbm.training.early_stopping import late
 
 
 def pooled_svm(C: float = 1.0, gamma: Any = "scale", **settings: Any) -> Pipeline:
@@ -198,7 +199,7 @@ class _Training:
 
     def late_loss(self) -> float:
         """Return the mean held-out loss over the last tenth of the epochs."""
-        return float(np.mean(self.losses[-max(len(self.losses) // 10, 1) :]))
+        return float(np.mean(self.losses[late(len(self.losses))]))
 
 
 @contextmanager

@@ -20,10 +20,10 @@ import numpy as np
 from setrbm.bags import Bags
 from setrbm.datasets import PageTexts
 from setrbm.engines.protocol import DeviceMemoryWarning
-from setrbm.estimators.many_fits import fit_side_by_side
 from setrbm.evaluation.splits import Split
 from setrbm_lab.curves import Curve, measure
 from setrbm_lab.results import Fold
+from setrbm_lab.side_by_side import fit_side_by_side
 from setrbm_mail.pages import Documents
 
 # What a system may get.

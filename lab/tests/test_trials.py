@@ -4,14 +4,13 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.pipeline import make_pipeline
 
 import setrbm
 from setrbm import Bags, ClassSetRBMCV
 from setrbm.engines.cpu import CpuSession
-from setrbm.engines.protocol import DeviceMemoryWarning
-from setrbm.estimators import InputPooling, SetSVCCV, many_fits
+from setrbm.estimators import InputPooling, SetSVCCV
 from setrbm.evaluation.splits import Split, repeated_folds, system_seed
 from setrbm_lab import trials
 from setrbm_lab.trials import (
@@ -117,76 +116,6 @@ def test_folds_trained_side_by_side_are_those_trained_alone(max_epochs):
         assert (one.key, one.n_right, one.log_loss, one.chosen) == (
             other.key, other.n_right, other.log_loss, other.chosen
         )  # fmt: skip
-
-
-def test_the_worse_half_is_dropped_within_each_fold():
-    """Beside a fold that is easy all candidates of a hard one are worse."""
-    bags, y = sets()
-    told = [(bags, y, None), (bags, np.random.default_rng(0).permutation(y), None)]
-    rates = (0.001, 0.01, 0.1, 0.3)
-    together, alone = (
-        [ClassSetRBMCV(4, learning_rate=rates, init_scale=0.3, max_epochs=200, random_state=0) for _ in told]
-        for _ in range(2)
-    )
-    assert many_fits.fit_side_by_side(together, told) == [None, None]
-    for one, other, data in zip(together, alone, told, strict=True):
-        assert (one.cv_results_["dropped"] == other.fit(*data).cv_results_["dropped"]).all()
-        assert sum(one.cv_results_["dropped"]) == 3
-
-
-def test_fits_side_by_side_are_refitted_for_as_many_epochs_as_each_chose():
-    bags, y = sets()
-    told = [(bags, np.random.default_rng(0).permutation(y), None), (bags, y, None)]
-    settings = {"learning_rate": 0.3, "init_scale": 1.0, "max_epochs": (3, 60), "random_state": 0}
-    together, alone = ([ClassSetRBMCV(4, **settings) for _ in told] for _ in range(2))
-    assert many_fits.fit_side_by_side(together, told) == [None, None]
-    assert [model.n_epochs_ for model in together] == [3, 60]
-    for one, other, data in zip(together, alone, told, strict=True):
-        np.testing.assert_array_equal(one.W_, other.fit(*data).W_)
-
-
-def test_a_fold_that_does_not_fit_into_memory_leaves_the_others(monkeypatch):
-    """A memory that holds two folds at once, but one of them never."""
-    bags, y = sets()
-    told = [(bags[split.train], y[split.train], None) for split in repeated_folds(y, folds=5, repeats=1)]
-    models = [ClassSetRBMCV(4, learning_rate=0.1, max_epochs=3, random_state=k) for k in range(5)]
-
-    def train_all(parts, monitor, real=many_fits._train_candidates):
-        if len(parts) > 2 or any(part.estimator is models[2] for part in parts):
-            raise MemoryError("It is full.")
-        return real(parts, monitor)
-
-    monkeypatch.setattr(many_fits, "_train_candidates", train_all)
-    with pytest.warns(DeviceMemoryWarning, match="in two halves"):
-        faults = many_fits.fit_side_by_side(models, told)
-    assert [fault if fault is None else str(fault) for fault in faults] == [None, None, "It is full.", None, None]
-    assert [hasattr(model, "W_") for model in models] == [True, True, False, True, True]
-    assert vars(models[2]) == vars(clone(models[2]))
-    with pytest.raises(MemoryError, match=r"It is full\."):
-        models[2].fit(*told[2])
-
-
-def test_halves_use_the_seeds_of_all_folds_at_once(monkeypatch):
-    bags, y = sets()
-    told = [(bags[split.train], y[split.train], None) for split in repeated_folds(y, folds=5, repeats=1)]
-
-    def fitted():
-        generator = np.random.RandomState(0)
-        models = [ClassSetRBMCV(4, learning_rate=0.1, max_epochs=3, random_state=generator) for _ in told]
-        assert many_fits.fit_side_by_side(models, told) == [None] * 5
-        return [model.W_ for model in models]
-
-    together = fitted()
-
-    def train_all(parts, monitor, real=many_fits._train_candidates):
-        if len(parts) > 3:
-            raise MemoryError
-        return real(parts, monitor)
-
-    monkeypatch.setattr(many_fits, "_train_candidates", train_all)
-    with pytest.warns(DeviceMemoryWarning, match="5 fits do not fit into memory together"):
-        halves = fitted()
-    np.testing.assert_array_equal(together, halves)
 
 
 def test_an_error_in_one_fold_leaves_the_others(monkeypatch):

@@ -109,7 +109,7 @@ def training(model: Any) -> Iterator[None]:
     """Say what to do on the command line where training diverges, or no word is frequent enough."""
     from setrbm.estimators.page_words import RareWordsError
     from setrbm.estimators.pipelines import last_step
-    from setrbm.estimators.trainable import DivergenceError
+    from setrbm.estimators.settings import DivergenceError
 
     try:
         yield

@@ -6,11 +6,9 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 from setrbm._types import Criterion
-from setrbm.estimators.choosing import Choosing
 from setrbm.estimators.prediction import BaseSetRBM
-from setrbm.estimators.settings import Settings, is_count
+from setrbm.estimators.search.choosing import Choosing
 from setrbm.estimators.trainable import Trainable
-from setrbm.pooling import MIXED
 
 # What suits the vectors of PageWords (lab/experiments/text_preset.py). Nothing is chosen on held-out sets: their labels
 # have had a part in the weights of the words, so they would ask for too many epochs.
@@ -259,11 +257,6 @@ cd_steps : as for ClassSetRBM, or a list of values to choose from
     n_jobs: int | None = None
     random_state: Any = None
     verbose: int = 0
-
-    def _settings(self, **chosen: Any) -> Settings:
-        settings = super()._settings(**chosen)
-        few = is_count(self.n_fits) and int(self.n_fits) < len(MIXED)
-        return settings.unmixed if settings.generative or few or not self.refit else settings
 
     @classmethod
     def for_text(cls, **settings: Any) -> Self:

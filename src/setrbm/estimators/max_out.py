@@ -9,8 +9,8 @@ import numpy as np
 
 from setrbm import max_out
 from setrbm._types import Array, Criterion, Integers
-from setrbm.estimators.choosing import Choosing
 from setrbm.estimators.prediction import BaseSetClassifier
+from setrbm.estimators.search.choosing import Choosing
 from setrbm.estimators.settings import Settings, one_of
 from setrbm.estimators.trainable import Trainable
 

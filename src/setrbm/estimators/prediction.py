@@ -56,7 +56,7 @@ class BaseSetClassifier(CallbackSupportMixin, SetClassifierMixin, BaseEstimator)
         """Return the constructor's settings, checked; where they are choices, with what was chosen."""
         return Settings.of(self, **chosen)
 
-    def _take(self, settings: Settings, outcome: Outcome, more: bool = False) -> None:
+    def _set_fitted(self, settings: Settings, outcome: Outcome, more: bool = False) -> None:
         """Keep the result of training, or (more) of further training."""
         before, history = (self.n_epochs_, self.history_) if more else (0, {name: [] for name in HISTORY})
         self._set_letters(outcome.params)

@@ -10,8 +10,8 @@ from setrbm.training import Epoch, Monitor, Monitors, Phase, PrintingMonitor
 
 
 @contextmanager
-def following(estimator: Any, n_tasks: int) -> Iterator[Monitor]:
-    """Provide the monitor of a fit of this many phases, or of one training without phases.
+def following(estimator: Any, n_tasks: int) -> Iterator[Monitor | None]:
+    """Provide the monitor of a fit of this many phases, or of one training without phases; None if nothing follows it.
 
     The fit must be decorated with scikit-learn's ``with_callbacks``.
     """
@@ -19,7 +19,7 @@ def following(estimator: Any, n_tasks: int) -> Iterator[Monitor]:
     if estimator.verbose > 0:
         monitors.append(PrintingMonitor(type(estimator).__name__, every=estimator.verbose > 1))
     if not getattr(estimator, "_skl_callbacks", []):
-        yield Monitors(monitors)
+        yield monitors[0] if monitors else None
         return
     callbacks = CallbackMonitor(estimator, n_tasks)
     yield Monitors([*monitors, callbacks])

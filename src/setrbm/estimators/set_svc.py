@@ -19,12 +19,12 @@ from sklearn.utils.validation import check_is_fitted
 from setrbm import kernels
 from setrbm._types import Array, Floats, Integers
 from setrbm.bags import Bags
-from setrbm.estimators.cv_results import cv_results
 from setrbm.estimators.file_parts import CanSave
 from setrbm.estimators.inputs import as_bags, as_sample_weights, unchanged_on_error
 from setrbm.estimators.labels import as_codes
 from setrbm.estimators.machine import Calibration, Machine, as_columns
 from setrbm.estimators.scoring import SetClassifierMixin
+from setrbm.estimators.search.results import cv_results
 from setrbm.estimators.settings import positive
 from setrbm.kernels import SetKernel, Side
 from setrbm.scaling import RangeCheck, Scaling, checked_range

@@ -13,12 +13,13 @@ import numpy as np
 
 from setrbm._types import Constraint, Criterion, Floats, ModelPooling, Pooling, Unit, Visible
 from setrbm.bags import Bags
-from setrbm.energy import Params
+from setrbm.energy import Params, initial_params
 from setrbm.engines import ENGINES
 from setrbm.engines.protocol import Model, Spec
 from setrbm.pooling import MIXED
+from setrbm.scaling import How
 from setrbm.tools.threads import as_threads
-from setrbm.training import How, Schedule, initial_params
+from setrbm.training import Outcome, Schedule
 
 Check = Callable[[str, Any], None]
 
@@ -243,3 +244,28 @@ def _log_odds(mean: Floats, n_vectors: int) -> Floats:
     edge = 0.5 / (n_vectors + 1)
     mean = np.clip(mean, edge, 1.0 - edge)
     return np.log(mean) - np.log1p(-mean)
+
+
+class DivergenceError(ValueError):
+    """Training diverged: the learning rate is too large, or the inputs are."""
+
+
+def refuse_divergence(settings: Settings, outcome: Outcome) -> None:
+    """Raise DivergenceError if training diverged."""
+    if outcome.diverged_in is None:
+        return
+    if not (losses := outcome.history["loss"]):
+        raise DivergenceError(
+            f"Training diverged. The learning rate times weight_decay must be below 1. Got weight_decay="
+            f"{settings.weight_decay} with learning_rate={settings.learning_rate}, "
+            f"generative_learning_rate={settings.generative_learning_rate}. Lower the rate or the decay."
+        )
+    got = (
+        f"a mean loss of {losses[-1]:g}" if np.isfinite(losses[-1]) else "parameters that are not finite or beyond 1e8"
+    )
+    raise DivergenceError(
+        f"Training diverged. Got {got} in epoch {outcome.diverged_in} "
+        f"with learning_rate={settings.learning_rate}, generative_learning_rate={settings.generative_learning_rate}, "
+        f"weight_decay={settings.weight_decay}, init_scale={settings.init_scale}. Lower the learning rate"
+        + (", or scale the inputs (scale='auto')." if settings.scale is None else ", or the sample weights.")
+    )

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 from setrbm import kernels
 from setrbm._types import Array
 from setrbm.bags import Bags
-from setrbm.estimators.cv_results import cv_results, of_splits
 from setrbm.estimators.file_parts import (
     describe_features,
     describe_settings,
@@ -20,6 +19,7 @@ from setrbm.estimators.file_parts import (
     scaling_arrays,
 )
 from setrbm.estimators.machine import Calibration, Machine
+from setrbm.estimators.search.results import cv_results, of_splits
 from setrbm.estimators.set_svc import BaseSetSVC, SetSVCCV
 from setrbm.estimators.settings import positive
 from setrbm.kernels import Side

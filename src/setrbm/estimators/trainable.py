@@ -21,10 +21,10 @@ from setrbm.estimators.inputs import (
     warn_if_constant,
 )
 from setrbm.estimators.progress import following
-from setrbm.estimators.settings import Settings, check_execution, flag, one_of
+from setrbm.estimators.settings import Settings, check_execution, flag, one_of, refuse_divergence
 from setrbm.shards import Shards
 from setrbm.tools.threads import as_threads
-from setrbm.training import HISTORY, InMemory, Monitor, Outcome, Schedule, Source, Streamed, Trainee, train
+from setrbm.training import HISTORY, InMemory, Monitor, Outcome, Schedule, Source, Streamed, Training, train
 
 
 class Trainable(Saveable):
@@ -62,7 +62,7 @@ class Trainable(Saveable):
             if settings.early_stopping:
                 source = source.hold_out(settings.validation_fraction, self.seed_)
             outcome = self._train(settings, source, settings.schedule(self.n_epochs_, again), monitor)
-            self._take(settings, outcome, more=again)
+            self._set_fitted(settings, outcome, more=again)
         if outcome.interrupted:
             raise KeyboardInterrupt
         warn_if_worse_than_guessing(settings, outcome, len(self.classes_))
@@ -98,7 +98,7 @@ class Trainable(Saveable):
             outcome = self._train(settings, source, Schedule(1, first_epoch=self.n_epochs_), monitor)
             if outcome.interrupted:
                 raise KeyboardInterrupt
-            self._take(settings, outcome, more=True)
+            self._set_fitted(settings, outcome, more=True)
         return self
 
     def _checked_settings(self) -> Settings:
@@ -135,13 +135,13 @@ class Trainable(Saveable):
         bags = (part.sets.bags for part in source)
         self._set_letters(settings.start(bags, self.n_features_in_, len(self.classes_), self.seed_, source.dtype))
 
-    def _train(self, settings: Settings, source: Source, schedule: Schedule, monitor: Monitor) -> Outcome:
+    def _train(self, settings: Settings, source: Source, schedule: Schedule, monitor: Monitor | None) -> Outcome:
         """Train from the present parameters."""
         spec, model = settings.spec(source.dtype), settings.model(self._params(), self.seed_)
         engine = get_engine(self.engine)
         if isinstance(source, InMemory):
             engine = suited_engine(self.engine, spec, [model], [source.sets])
-        outcome = train(engine, spec, [Trainee(model, source)], schedule, as_threads(self.n_jobs), monitor)[0]
+        outcome = train(engine, spec, [Training(model, source)], schedule, as_threads(self.n_jobs), monitor)[0]
         if outcome.interrupted and outcome.diverged_in is not None:
             raise KeyboardInterrupt
         refuse_divergence(settings, outcome)
@@ -180,31 +180,6 @@ def refuse_for_one_pass(settings: Settings, X: Any, classes: Any) -> None:
         raise ValueError("Shards bring their own classes. Got classes beside them.")
     if settings.class_weight == "balanced" and not isinstance(X, Shards):
         raise ValueError("class_weight='balanced' needs all sets at once. Pass a dict of weights to partial_fit.")
-
-
-class DivergenceError(ValueError):
-    """Training diverged: the learning rate is too large, or the inputs are."""
-
-
-def refuse_divergence(settings: Settings, outcome: Outcome) -> None:
-    """Raise DivergenceError if training diverged."""
-    if outcome.diverged_in is None:
-        return
-    if not (losses := outcome.history["loss"]):
-        raise DivergenceError(
-            f"Training diverged. The learning rate times weight_decay must be below 1. Got weight_decay="
-            f"{settings.weight_decay} with learning_rate={settings.learning_rate}, "
-            f"generative_learning_rate={settings.generative_learning_rate}. Lower the rate or the decay."
-        )
-    got = (
-        f"a mean loss of {losses[-1]:g}" if np.isfinite(losses[-1]) else "parameters that are not finite or beyond 1e8"
-    )
-    raise DivergenceError(
-        f"Training diverged. Got {got} in epoch {outcome.diverged_in} "
-        f"with learning_rate={settings.learning_rate}, generative_learning_rate={settings.generative_learning_rate}, "
-        f"weight_decay={settings.weight_decay}, init_scale={settings.init_scale}. Lower the learning rate"
-        + (", or scale the inputs (scale='auto')." if settings.scale is None else ", or the sample weights.")
-    )
 
 
 def warn_if_worse_than_guessing(settings: Settings, outcome: Outcome, n_classes: int) -> None:

@@ -13,10 +13,9 @@ from setrbm import draws
 from setrbm._types import Floats, Integers, Mask
 from setrbm.engines.ahead import one_ahead
 from setrbm.engines.protocol import Engine, Model, Session, Spec
+from setrbm.training.early_stopping import Outcome, Schedule, Tracker
 from setrbm.training.monitor import Epoch, Monitor
-from setrbm.training.schedule import Outcome, Schedule
 from setrbm.training.sources import InMemory, Part, Source
-from setrbm.training.tracker import Tracker
 
 # A mean loss this many times that of guessing counts as divergence.
 DIVERGED = 30.0
@@ -24,8 +23,8 @@ NO_SETS: Integers = np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True)
-class Trainee:
-    """One model to train.
+class Training:
+    """One model to train, and the sets it learns from.
 
     Attributes
     ----------
@@ -34,24 +33,24 @@ class Trainee:
         The sets to learn from and to watch; models that share them should share the object.
     max_epochs : int, optional
         Where a model ends before the schedule does.
-    group : int, optional
-        The group in which the worse half may be dropped; by default a model is alone in its group.
     candidate : int, optional
-        The candidate of its group that the model belongs to. Models of one candidate, which differ in what is held out,
-        are dropped together, judged by their mean score. By default every model is a candidate of its own.
+        The candidate the model belongs to. Models of one candidate, which differ in what is held out, are dropped
+        together, judged by their mean score. By default every model is a candidate of its own.
+    group : int
+        The group of candidates of which the worse half may be dropped.
     """
 
     model: Model
     source: Source
     max_epochs: int | None = None
-    group: int | None = None
     candidate: int | None = None
+    group: int = 0
 
 
 def train(
     engine: Engine,
     spec: Spec,
-    trainees: Sequence[Trainee],
+    trainings: Sequence[Training],
     schedule: Schedule,
     n_jobs: int = 1,
     monitor: Monitor | None = None,
@@ -61,18 +60,19 @@ def train(
     A model with no held-out sets is returned as it ended. Once an epoch is complete, Ctrl-C ends training and the
     outcomes are marked as interrupted; before that, KeyboardInterrupt is raised.
     """
-    rounds, session, tracker = _begin(engine, spec, trainees, schedule, n_jobs)
-    watched = [trainee.source.watches for trainee in trainees]
+    models = [training.model for training in trainings]
+    passes = _Passes(engine, spec, models, [training.source for training in trainings])
+    tracker, session = _tracker(spec, trainings, schedule), engine.begin(spec, models, n_jobs)
     begin, interrupted = time.perf_counter(), False
     try:
         if schedule.from_start:
-            session.remember(tracker.note_start(_score(session, rounds, watched, tracker.running())))
+            session.remember(tracker.note_start(passes.score(session, tracker.running())))
         for number in range(1, schedule.max_epochs + 1):
             running = tracker.running()
             if not running.any():
                 break
-            losses = _run(session, rounds, schedule.first_epoch + number - 1, running)
-            scores = _score(session, rounds, watched, running)
+            losses = passes.run(session, schedule.first_epoch + number - 1, running)
+            scores = passes.score(session, running)
             session.remember(tracker.note(losses, scores, running))
             if monitor is not None and monitor.on_epoch(_epoch(schedule, number, losses, scores, begin)):
                 break
@@ -80,22 +80,17 @@ def train(
         if not tracker.epochs:
             raise
         interrupted = True
-    return tracker.outcomes(session, watched, interrupted)
+    return tracker.outcomes(session, passes.watched, interrupted)
 
 
-def _begin(
-    engine: Engine, spec: Spec, trainees: Sequence[Trainee], schedule: Schedule, n_jobs: int
-) -> tuple[_Rounds, Session, Tracker]:
-    models = [trainee.model for trainee in trainees]
-    rounds = _Rounds(engine, spec, models, [trainee.source for trainee in trainees])
-    limit = DIVERGED * max(np.log(len(models[0].params.d)), 1.0)
-    max_epochs = [schedule.max_epochs if t.max_epochs is None else t.max_epochs for t in trainees]
-    groups = [-m if trainee.group is None else trainee.group for m, trainee in enumerate(trainees, start=1)]
-    candidates = [-m if trainee.candidate is None else trainee.candidate for m, trainee in enumerate(trainees, start=1)]
-    tracker = Tracker(schedule, max_epochs, groups, candidates, limit)
+def _tracker(spec: Spec, trainings: Sequence[Training], schedule: Schedule) -> Tracker:
+    limit = DIVERGED * max(np.log(len(trainings[0].model.params.d)), 1.0)
+    max_epochs = [schedule.max_epochs if one.max_epochs is None else one.max_epochs for one in trainings]
+    candidates = [-m if one.candidate is None else one.candidate for m, one in enumerate(trainings, start=1)]
+    tracker = Tracker(schedule, max_epochs, [training.group for training in trainings], candidates, limit)
     # A decay factor of zero or less would flip the sign of the weights at every step.
-    tracker.diverged_in[[model.shrink(spec) <= 0.0 for model in models]] = 1
-    return rounds, engine.begin(spec, models, n_jobs), tracker
+    tracker.diverged_in[[training.model.shrink(spec) <= 0.0 for training in trainings]] = 1
+    return tracker
 
 
 class _Orders:
@@ -118,11 +113,13 @@ class _Orders:
         return [of_group[group] if on[m] else NO_SETS for m, group in enumerate(self.group.tolist())]
 
 
-class _Round:
+class _Placed:
     """One part of the sets of every model, placed on the engine."""
 
-    def __init__(self, models: Sequence[Model], parts: Sequence[Part], placed: Sequence[Any]) -> None:
-        self.parts, self.placed = parts, placed
+    def __init__(self, engine: Engine, spec: Spec, models: Sequence[Model], parts: Sequence[Part]) -> None:
+        once = {id(part.sets): part.sets for part in parts}
+        placed = {key: engine.place(sets, spec) for key, sets in once.items()}
+        self.parts, self.sets = parts, [placed[id(part.sets)] for part in parts]
         self.orders = _Orders(models, parts)
 
     def held_out(self, running: Mask) -> list[Integers]:
@@ -130,64 +127,63 @@ class _Round:
         return [part.held_out if on else NO_SETS for part, on in zip(self.parts, running, strict=True)]
 
 
-class _Rounds:
-    """The rounds of a pass over the sets of every model.
+class _Passes:
+    """Passes over the sets of every model, to train on them or to score them.
 
-    Sets in memory are placed once and make one round. A stream, which all models share, is placed anew in every pass;
-    where the engine copies ahead, the next part is read and copied while the engine works on the one before.
+    Sets in memory are placed once. A stream, which all models share, is placed anew in every pass, part by part; where
+    the engine copies ahead, the next part is read and copied while the engine works on the one before.
     """
 
     def __init__(self, engine: Engine, spec: Spec, models: Sequence[Model], sources: Sequence[Source]) -> None:
         self.engine, self.spec, self.models, self.sources = engine, spec, models, sources
-        in_memory = all(isinstance(source, InMemory) for source in sources)
-        self.kept = self._round([part for source in sources for part in source]) if in_memory else None
+        self.watched = [source.watches for source in sources]
+        self.in_memory: _Placed | None = None
+        if all(isinstance(source, InMemory) for source in sources):
+            self.in_memory = self._placed([part for source in sources for part in source])
 
-    def _round(self, parts: Sequence[Part]) -> _Round:
-        once = {id(part.sets): part.sets for part in parts}
-        placed = {key: self.engine.place(sets, self.spec) for key, sets in once.items()}
-        return _Round(self.models, parts, [placed[id(part.sets)] for part in parts])
+    def run(self, session: Session, epoch: int, running: Mask) -> Floats:
+        """Run one epoch and return the mean loss of each model."""
+        if self.in_memory is not None:
+            return session.run(self.in_memory.sets, self.in_memory.orders.of(epoch, running), epoch)
+        losses = self._mean("training", lambda part: session.run(part.sets, part.orders.of(epoch, running), epoch))
+        if losses is None:
+            raise ValueError("There must be sets to learn from. All were held out: lower validation_fraction.")
+        return losses
 
-    def _read(self) -> Iterator[_Round]:
-        rounds = (self._round([part] * len(self.models)) for part in self.sources[0])
-        return one_ahead(rounds) if self.engine.copies_ahead else rounds
+    def score(self, session: Session, running: Mask) -> Floats:
+        """Return the mean held-out loss and error of each running model, NaN where nothing is; (n_models, 2)."""
+        scores: Floats | None = None
+        if self.in_memory is not None and any(self.watched):
+            scores = session.score(self.in_memory.sets, self.in_memory.held_out(running))
+        elif any(self.watched):
+            scores = self._mean("held_out", lambda part: session.score(part.sets, part.held_out(running)))
+        return np.full((len(self.watched), 2), np.nan) if scores is None else scores
 
-    def mean(self, which: str, work: Callable[[_Round], Floats]) -> Floats | None:
-        """Return the mean result of some work over all rounds, weighted by the sets used; None if there are none.
+    def _placed(self, parts: Sequence[Part]) -> _Placed:
+        return _Placed(self.engine, self.spec, self.models, parts)
+
+    def _read(self) -> Iterator[_Placed]:
+        parts = (self._placed([part] * len(self.models)) for part in self.sources[0])
+        return one_ahead(parts) if self.engine.copies_ahead else parts
+
+    def _mean(self, which: str, work: Callable[[_Placed], Any]) -> Floats | None:
+        """Return the mean result of some work over a stream, weighted by the sets used; None if there are none.
 
         Parameters
         ----------
         which : {"training", "held_out"}
             The sets that are used.
         work : callable
-            From a round to one result per model.
+            From a part of the stream to one result per model.
         """
-        if self.kept is not None:
-            return work(self.kept)
         total, weight = np.zeros(1), 0.0
-        for one in self._read():
-            part = one.parts[0]
+        for placed in self._read():
+            part = placed.parts[0]
             used = part.sets.weight[getattr(part, which)]
             if len(used):
-                total = total + used.sum() * work(one)
+                total = total + used.sum() * work(placed)
                 weight += used.sum()
         return total / weight if weight else None
-
-
-def _run(session: Session, rounds: _Rounds, epoch: int, running: Mask) -> Floats:
-    """Run one epoch and return the mean loss of each model."""
-    losses = rounds.mean("training", lambda one: session.run(one.placed, one.orders.of(epoch, running), epoch))
-    if losses is None:
-        raise ValueError("There must be sets to learn from. All were held out: lower validation_fraction.")
-    return losses
-
-
-def _score(session: Session, rounds: _Rounds, watched: Sequence[bool], running: Mask) -> Floats:
-    """Return the mean held-out loss and error of each running model; shape (n_models, 2)."""
-    nothing = np.full((len(watched), 2), np.nan)
-    if not any(watched):
-        return nothing
-    scores = rounds.mean("held_out", lambda one: session.score(one.placed, one.held_out(running)))
-    return nothing if scores is None else scores
 
 
 def _epoch(schedule: Schedule, number: int, losses: Floats, scores: Floats, begin: float) -> Epoch:

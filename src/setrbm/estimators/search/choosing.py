@@ -9,12 +9,15 @@ from setrbm import persistence
 from setrbm._types import Array
 from setrbm.estimators import scoring
 from setrbm.estimators.callbacks import with_callbacks
-from setrbm.estimators.cv_results import of_splits, restored, stored
 from setrbm.estimators.files import Saveable
-from setrbm.estimators.many_fits import fit_side_by_side
-from setrbm.estimators.offer import Offer
+from setrbm.estimators.inputs import unchanged_on_error
 from setrbm.estimators.progress import following
-from setrbm.estimators.settings import Settings, check_execution
+from setrbm.estimators.search import refits
+from setrbm.estimators.search.choices import Choices
+from setrbm.estimators.search.results import of_splits, restored, results_of, stored
+from setrbm.estimators.search.search import Search
+from setrbm.estimators.settings import Settings, check_execution, is_count
+from setrbm.pooling import MIXED
 
 
 class Choosing(Saveable):
@@ -46,16 +49,25 @@ class Choosing(Saveable):
         Ctrl-C raises KeyboardInterrupt. After the first epoch the best candidate so far is kept, without a refit or
         calibration; before that the estimator is unchanged.
         """
-        with following(self, len(self._offer().phases)) as monitor:
-            fault = fit_side_by_side([self], [(X, y, sample_weight)], monitor)[0]
-            if fault is not None:
-                raise fault
+        choices = self._choices()
+        with following(self, len(choices.phases)) as monitor, unchanged_on_error(self):
+            search = Search.of(self, choices, X, y, sample_weight)
+            search.choose(search.train("choosing", search.to_try(), monitor))
+            self._record(results_of(search.candidates), search.best)
+            refits.keep(search, refits.refit(search, monitor))
+        if search.interrupted:
+            raise KeyboardInterrupt
         return self
 
-    def _offer(self) -> Offer:
+    def _choices(self) -> Choices:
         check_execution(self)
         scoring.check_name(self.scoring)
-        return Offer.of(self, self.CHOOSABLE)
+        return Choices.of(self, self.CHOOSABLE)
+
+    def _settings(self, **chosen: Any) -> Settings:
+        settings = super()._settings(**chosen)
+        few = is_count(self.n_fits) and int(self.n_fits) < len(MIXED)
+        return settings.unmixed if settings.generative or few or not self.refit else settings
 
     def _check_classes(self, classes: Array) -> None:
         scoring.check_classes(self.scoring, classes)
@@ -74,7 +86,7 @@ class Choosing(Saveable):
         return {"chosen": persistence.to_json(chosen), "kept": kept}
 
     def _restored_settings(self, description: dict[str, Any]) -> Settings:
-        self._offer()
+        self._choices()
         self._record(*restored(persistence.from_json(description["chosen"]), self.stopping))
         # Files of earlier versions keep what was chosen.
         kept, settings = description.get("kept", {}), self._settings(**self.best_params_)

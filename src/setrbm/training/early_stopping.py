@@ -1,18 +1,115 @@
-"""The state of training of all models at once: histories, best epochs, which models go on."""
+"""When training ends, and which epoch is kept: the schedule, the rule by which models are judged, and their state."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from setrbm._types import Floats, Mask
+from setrbm._types import Criterion, Floats, Mask
+from setrbm.energy import Params
 from setrbm.engines.protocol import Session
-from setrbm.training.schedule import HISTORY, Outcome, Schedule
+from setrbm.training.monitor import Phase
+
+HISTORY = ("loss", "held_out_loss", "held_out_error")
+# With fewer held-out sets than this, the best epoch is mostly luck.
+SETS_TO_STOP_BY = 200
+# Candidates are halved after these fractions of their epochs, but not in the first steps, where slow and fast learners
+# differ most.
+RUNGS, FEWEST_BEFORE_RUNG = (8, 4), 25
+
+
+def late(n_epochs: int) -> slice:
+    """Return the epochs by which a model that is trained to an end is judged: the last tenth, but at least one."""
+    return slice(n_epochs - max(n_epochs // 10, 1), n_epochs)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long to train and what to watch.
+
+    Attributes
+    ----------
+    max_epochs : int
+    patience : int or None
+        Stop after this many epochs without a better held-out score; None never stops early.
+    criterion : {"likelihood", "error"}
+    first_epoch : int
+        The number of the first epoch, which the random choices depend on.
+    from_start : bool
+        Whether the parameters training starts from may be the best.
+    ends : tuple of int
+        The numbers of epochs after which a model may be returned, judged by its mean score over their last tenth; by
+        default after any epoch, judged by the score after it.
+    rungs : tuple of int
+        The numbers of epochs after which the worse half of every group of models, judged the same way, is dropped.
+    phase : {"choosing", "fitting"}
+        What monitors are told.
+    """
+
+    max_epochs: int
+    patience: int | None = None
+    criterion: Criterion = "likelihood"
+    first_epoch: int = 0
+    from_start: bool = False
+    ends: tuple[int, ...] = ()
+    rungs: tuple[int, ...] = ()
+    phase: Phase = "fitting"
+
+    def judged_by(self, n_epochs: int) -> slice:
+        """Return the epochs whose mean score judges a model after this many epochs."""
+        return late(n_epochs) if self.ends else slice(n_epochs - 1, n_epochs)
+
+
+def stops_early(setting: bool | str, n_held_out: int) -> bool:
+    """Return whether any epoch may be the best: with "auto", if enough sets are held out."""
+    return n_held_out >= SETS_TO_STOP_BY if isinstance(setting, str) else bool(setting)
+
+
+def rungs_before(ends: Sequence[int]) -> tuple[int, ...]:
+    """Return after which epochs candidates are halved, of those that may end at these; none at an end or later."""
+    rungs = (max(ends) // part for part in RUNGS)
+    return tuple(rung for rung in rungs if FEWEST_BEFORE_RUNG <= rung < min(ends))
+
+
+@dataclass
+class Outcome:
+    """One trained model.
+
+    Attributes
+    ----------
+    params : Params
+        Those of the best epoch; of a dropped model the last ones.
+    history : dict of lists
+        One value per epoch and name of ``HISTORY``.
+    best_epoch : int
+        Counted from 1; 0 where no epoch was better than the start.
+    best_score : float
+    diverged_in : int or None
+        The epoch in which training diverged.
+    interrupted : bool
+        Whether Ctrl-C ended training.
+    dropped : bool
+        Whether the model was in the worse half of its group.
+    """
+
+    params: Params
+    history: dict[str, list[float]]
+    best_epoch: int
+    best_score: float
+    diverged_in: int | None
+    interrupted: bool
+    dropped: bool = False
+
+
+def nothing_learned(params: Params) -> Outcome:
+    """Return the outcome of a model whose training was never begun."""
+    return Outcome(params, {name: [] for name in HISTORY}, 0, np.inf, None, interrupted=True)
 
 
 class Tracker:
-    """Histories and best epochs of models trained side by side.
+    """The state of models trained side by side: histories, best epochs, and which models go on.
 
     Parameters
     ----------
@@ -59,15 +156,13 @@ class Tracker:
         epoch = len(self.epochs)
         if epoch in self.schedule.rungs:
             self._drop_worse_halves(on)
-        if not self.schedule.ends:
-            return self._improve(scores, on)
-        if epoch not in self.schedule.ends:
+        if self.schedule.ends and epoch not in self.schedule.ends:
             return np.zeros_like(on)
-        return self._improve(self._late_scores(), on & ~self.dropped)
+        return self._improve(self._judged(epoch), on & ~self.dropped)
 
     def _drop_worse_halves(self, on: Mask) -> None:
         """Drop the worse half of the candidates of every group that are still on."""
-        scores = self._late_scores()
+        scores = self._judged(len(self.epochs))
         for group in np.unique(self.groups[on]):
             members = on & (self.groups == group)
             rivals = np.unique(self.candidates[members])
@@ -80,10 +175,10 @@ class Tracker:
             ranked = rivals[np.lexsort((second, first))]
             self.dropped[members & np.isin(self.candidates, ranked[(len(ranked) + 1) // 2 :])] = True
 
-    def _late_scores(self) -> Floats:
-        """Return the mean scores, loss and error, over the last tenth of the epochs so far."""
-        n = len(self.epochs)
-        return np.asarray(np.mean([epoch[:, 1:] for epoch in self.epochs[n - max(n // 10, 1) :]], axis=0))
+    def _judged(self, n_epochs: int) -> Floats:
+        """Return the mean loss and error by which each model is judged after this many epochs."""
+        late_epochs = self.epochs[self.schedule.judged_by(n_epochs)]
+        return np.asarray(np.mean([epoch[:, 1:] for epoch in late_epochs], axis=0))
 
     def _by_criterion(self, scores: Floats) -> tuple[Floats, Floats]:
         """Return the score that decides, and the one that breaks ties."""
@@ -107,10 +202,9 @@ class Tracker:
         return np.asarray(on)
 
     def _score_at_end(self, m: int) -> float:
-        """Return the mean score of a model over the last tenth of its epochs."""
+        """Return the score of a model after its last epoch."""
         n = int(self.n_epochs[m])
-        late = [epoch[m : m + 1, 1:] for epoch in self.epochs[n - max(n // 10, 1) : n]]
-        return float(self._by_criterion(np.mean(late, axis=0))[0][0]) if n else np.inf
+        return float(self._by_criterion(self._judged(n))[0][m]) if n else np.inf
 
     def _histories(self) -> list[dict[str, list[float]]]:
         """Return what was recorded for each model, epoch by epoch."""

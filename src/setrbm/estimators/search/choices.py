@@ -11,18 +11,14 @@ from sklearn.metrics import check_scoring
 from setrbm.estimators.settings import Settings, choices_of, flag, integer, is_choice, is_count
 from setrbm.pooling import MIXED
 from setrbm.training import Phase, Schedule
+from setrbm.training.early_stopping import rungs_before, stops_early
 
-# With fewer held-out sets than this, the best epoch is mostly luck.
-SETS_TO_STOP_BY = 200
-# Candidates are halved after these fractions of their epochs, but not in the first steps, where slow and fast learners
-# differ most.
-RUNGS, FEWEST_BEFORE_RUNG = (8, 4), 25
 # How many fits are averaged, and how many with mixed pooling.
 N_FITS, N_MIXED_FITS = 5, 10
 
 
 @dataclass(frozen=True)
-class Offer:
+class Choices:
     """The candidates of an estimator, and the rules for choosing among them.
 
     Attributes
@@ -53,29 +49,29 @@ class Offer:
 
     @classmethod
     def of(cls, estimator: Any, choosable: tuple[str, ...]) -> Self:
-        """Return what an estimator offers; raise ValueError for the first setting that cannot be used."""
-        choices = {name: choices_of(getattr(estimator, name)) for name in choosable}
-        for name, values in choices.items():
+        """Return the choices of an estimator; raise ValueError for the first setting that cannot be used."""
+        offered = {name: choices_of(getattr(estimator, name)) for name in choosable}
+        for name, values in offered.items():
             if not values:
                 raise ValueError(f"{name} must offer at least one value to choose from. Got none.")
-        for value in choices["max_epochs"]:
+        for value in offered["max_epochs"]:
             integer("max_epochs", value)
-        lengths = tuple(sorted({int(length) for length in choices["max_epochs"]}))
-        choices["max_epochs"] = (lengths[-1],)
+        lengths = tuple(sorted({int(length) for length in offered["max_epochs"]}))
+        offered["max_epochs"] = (lengths[-1],)
         candidates = tuple(
-            estimator._settings(**dict(zip(choices, values, strict=True))) for values in product(*choices.values())
+            estimator._settings(**dict(zip(offered, values, strict=True))) for values in product(*offered.values())
         )
         for name in ("halving", "refit", "calibrate"):
             flag(name, getattr(estimator, name))
         names = tuple(name for name in choosable if is_choice(getattr(estimator, name)))
-        offer = cls(
+        choices = cls(
             candidates, names, lengths, estimator.halving, estimator.refit, estimator.n_fits, estimator.calibrate,
             estimator.cv, _scorer(estimator),
         )  # fmt: skip
-        offer._check_n_fits()
-        if offer.cv is not None and not offer.refit:
+        choices._check_n_fits()
+        if choices.cv is not None and not choices.refit:
             raise ValueError("cv must be None if nothing is refitted (refit=False): every split has its own model.")
-        return offer
+        return choices
 
     def _check_n_fits(self) -> None:
         n_fits = self.n_fits
@@ -109,19 +105,16 @@ class Offer:
         return ("choosing", "fitting") if self.refit else ("choosing",)
 
     def without_mixtures(self) -> Self:
-        """Return the offer for sparse sets: mixtures were measured on dense ones, and need coordinates of training."""
+        """Return the choices for sparse sets: mixtures were measured on dense ones, and need centered inputs."""
         return replace(self, candidates=tuple(settings.unmixed for settings in self.candidates))
 
     def schedule(self, n_held_out: int) -> Schedule:
         """Return how the candidates are trained and judged."""
         first, last = self.candidates[0], self.lengths[-1]
-        early = first.early_stopping
-        if n_held_out >= SETS_TO_STOP_BY if early == "auto" else early:
+        if stops_early(first.early_stopping, n_held_out):
             return Schedule(last, first.patience, first.stopping, phase="choosing")
-        # A candidate that has reached an end is not dropped any more.
-        rungs = [rung for part in RUNGS if FEWEST_BEFORE_RUNG <= (rung := last // part) < self.lengths[0]]
-        rungs = rungs if self.halving else []
-        return Schedule(last, None, first.stopping, ends=self.lengths, rungs=tuple(rungs), phase="choosing")
+        rungs = rungs_before(self.lengths) if self.halving else ()
+        return Schedule(last, None, first.stopping, ends=self.lengths, rungs=rungs, phase="choosing")
 
     def n_fits_of(self, chosen: Settings) -> int:
         """Return how many fits of the chosen settings, or of each part of a mixture, are made on all sets."""
