@@ -18,9 +18,9 @@ SOURCE = Path(setrbm.__file__).parent
 ROOMS = [
     ["_types", "_version", "_warnings", "draws", "label_order", "tools"],
     ["bags"],
-    ["scaling", "pooling", "shards", "kernels"],
+    ["pooling", "shards", "kernels"],
     ["energy"],
-    ["gibbs", "max_out"],
+    ["scaling", "gibbs", "max_out"],
     ["engines"],
     ["training"],
     ["calibration", "explain"],

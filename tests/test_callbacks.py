@@ -44,7 +44,7 @@ def estimator_with(mixin, managed):
             with following(self, n_tasks=2) as monitor:
                 for phase in ("choosing", "fitting"):
                     epochs = (Epoch(phase, number, 3, 1, 1.0 / number, 2.0, 0.0) for number in (1, 2, 3))
-                    n_epochs.append(next((epoch.number for epoch in epochs if monitor.on_epoch(epoch)), 3))
+                    n_epochs.append(next((epoch.number for epoch in epochs if monitor and monitor.on_epoch(epoch)), 3))
                     if fails:
                         raise ValueError("the fit fails")
             return n_epochs

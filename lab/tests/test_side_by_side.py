@@ -1,7 +1,10 @@
 """Fits of many estimators at once: the same as one by one, whatever happens to one of them."""
 
+import os
 import warnings
 import weakref
+from importlib import import_module
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -14,15 +17,19 @@ from setrbm_lab import side_by_side
 from setrbm_lab.side_by_side import fit_side_by_side
 from test_trials import sets
 
+HAS_CUDA = find_spec("torch") is not None and import_module("torch").cuda.is_available()
+if not HAS_CUDA:
+    # Triton reads this when it is imported: its kernels are then interpreted.
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+
 
 @pytest.fixture
 def gpu(monkeypatch):
     """The module of the GPU engine, whose engine runs on torch's CPU build where there is no GPU."""
-    torch = pytest.importorskip("torch")
     pytest.importorskip("triton", reason="the GPU engine's kernels need triton")
     from setrbm.engines.gpu import engine
 
-    monkeypatch.setattr(engine, "ENGINE", engine.GpuEngine("cuda" if torch.cuda.is_available() else "cpu"))
+    monkeypatch.setattr(engine, "ENGINE", engine.GpuEngine("cuda" if HAS_CUDA else "cpu"))
     return engine
 
 

@@ -180,7 +180,10 @@ class Search:
             except KeyboardInterrupt:
                 self.interrupted = True
         self.best = best_of(self.candidates)
-        for outcome in self.candidates[self.best].outcomes:
+        best = self.candidates[self.best]
+        if self.interrupted and best.diverged:
+            raise KeyboardInterrupt
+        for outcome in best.outcomes:
             refuse_divergence(self.chosen, outcome)
 
     def _judged(self, number: int, outcomes: dict[Any, Outcome]) -> Candidate:

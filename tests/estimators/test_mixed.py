@@ -8,6 +8,7 @@ from scipy import sparse
 
 import brute
 from brute import CONSTRAINTS
+from fitting import EpochCallback, easy
 from setrbm import ClassSetRBMCV, draws, load
 from setrbm.energy import Joint, Params, free_energy, log_posterior
 from setrbm.engines import get_engine
@@ -20,7 +21,6 @@ from setrbm.estimators.settings import Settings
 from setrbm.pooling import MIXED, set_pool
 from setrbm.scaling import Coordinates
 from setrbm.training import InMemory, Schedule, Training, train
-from test_estimators import EpochCallback, easy
 
 N_HIDDEN = 5
 SHORT = {"n_hidden": N_HIDDEN, "learning_rate": (0.03, 0.1), "max_epochs": 10, "random_state": 0}
