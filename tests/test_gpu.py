@@ -439,7 +439,7 @@ def gpu_found(monkeypatch):
     """Stand in for the queries of the device: a function that says which GPU there is, if any."""
 
     def found(capability):
-        monkeypatch.setattr(limits, "DRIVER", os.devnull)
+        monkeypatch.setattr(engines, "GPU_DRIVER", os.devnull)
         monkeypatch.setattr(device, "is_available", lambda: capability is not None)
         monkeypatch.setattr(device, "compute_capability", lambda: capability)
 
@@ -491,7 +491,7 @@ def test_auto_takes_the_gpu_for_dtypes_it_is_fast_at(capability, dtypes, gpu_fou
 @pytest.mark.parametrize("is_missing", ["driver", "torch"])
 def test_auto_without_a_driver_or_torch_is_the_cpu(is_missing, gpu_found, monkeypatch):
     if is_missing == "driver":
-        monkeypatch.setattr(limits, "DRIVER", "no such file")
+        monkeypatch.setattr(engines, "GPU_DRIVER", "no such file")
     else:
         monkeypatch.setattr(limits, "find_spec", lambda name: None)
     models = [make_models(0)[0]] * limits.MANY_MODELS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -20,8 +19,6 @@ MOST_HIDDEN, MOST_OUTER = 256, 2**14
 MOST_PLACES = 2**27
 # Compute capabilities of data-center GPUs, which do float64 at half the rate of float32; others at 1/32 or less.
 FAST_FLOAT64 = {(6, 0), (7, 0), (8, 0), (9, 0), (10, 0)}
-# Exists where the driver of a GPU is loaded.
-DRIVER = "/dev/nvidiactl"
 
 
 def has_kernels(spec: Spec, model: Model) -> bool:
@@ -53,8 +50,7 @@ def _is_large(spec: Spec, models: Sequence[Model], sets: Sequence[LabeledSets]) 
 
 def _is_available(dtype: str) -> bool:
     """Return whether there is a GPU that is fast at this dtype."""
-    # Torch takes seconds to load: not without a driver.
-    if not os.path.exists(DRIVER) or not (find_spec("torch") and find_spec("triton")):
+    if not (find_spec("torch") and find_spec("triton")):
         return False
     device = import_module("setrbm.engines.gpu.device")
     return device.is_available() and (dtype == "float32" or device.compute_capability() in FAST_FLOAT64)

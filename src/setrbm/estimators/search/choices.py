@@ -6,13 +6,23 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Self
 
-from sklearn.metrics import check_scoring
+from sklearn.metrics import check_scoring, get_scorer_names
 
+from setrbm._types import Array
 from setrbm.estimators.settings import Settings, choices_of, flag, integer, is_choice, is_count
 from setrbm.pooling import MIXED
+from setrbm.tools.text import listed, nearest
 from setrbm.training import Phase, Schedule
 from setrbm.training.early_stopping import rungs_before, stops_early
 
+# scikit-learn's scorers for two classes, and what to use instead with more.
+FOR_TWO_CLASSES = {
+    "roc_auc": "roc_auc_ovr",
+    "f1": "f1_macro",
+    "precision": "precision_macro",
+    "recall": "recall_macro",
+    "jaccard": "jaccard_macro",
+}
 # How many fits are averaged, and how many with mixed pooling.
 N_FITS, N_MIXED_FITS = 5, 10
 
@@ -130,9 +140,41 @@ class Choices:
         return min(length for length in self.lengths if length >= n_epochs)
 
 
+# --- scoring ---
+
+
 def _scorer(estimator: Any) -> Any:
     """Return the scorer of an estimator, None if it has none."""
     scoring = estimator.scoring
-    if scoring is not None and not isinstance(scoring, str) and not callable(scoring):
+    if scoring is None:
+        return None
+    if not isinstance(scoring, str) and not callable(scoring):
         raise ValueError(f"scoring must be None, the name of a scorer, or a callable. Got {scoring!r}.")
-    return None if scoring is None else check_scoring(estimator, scoring=scoring)
+    _check_name(scoring)
+    return check_scoring(estimator, scoring=scoring)
+
+
+def _check_name(scoring: Any) -> None:
+    """Refuse the name of a scorer that scikit-learn does not have."""
+    if not isinstance(scoring, str) or scoring in (known := get_scorer_names()):
+        return
+    close = nearest(scoring, known, most=3)
+    hint = f"; the nearest: {', '.join(close)}" if close else ""
+    raise ValueError(
+        f"scoring must be the name of a scorer of scikit-learn. Got {scoring!r}{hint}. "
+        "sklearn.metrics.get_scorer_names() lists them."
+    )
+
+
+def check_scored_classes(scoring: Any, classes: Array) -> None:
+    """Refuse a scorer for two classes with more, or one that looks for class 1 if there is none."""
+    instead = FOR_TWO_CLASSES.get(scoring) if isinstance(scoring, str) else None
+    if instead is None:
+        return
+    if len(classes) > 2:
+        raise ValueError(f"scoring={scoring!r} needs two classes. Got {len(classes)}. Use scoring={instead!r}.")
+    if scoring != "roc_auc" and 1 not in classes.tolist():
+        raise ValueError(
+            f"scoring={scoring!r} needs a class named 1. Got the classes {listed(classes.tolist())}. Use "
+            f"scoring={instead!r}, or name a class: make_scorer({scoring}_score, pos_label=...)."
+        )

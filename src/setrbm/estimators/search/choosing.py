@@ -7,13 +7,12 @@ from typing import Any, ClassVar, Self
 
 from setrbm import persistence
 from setrbm._types import Array
-from setrbm.estimators import scoring
 from setrbm.estimators.callbacks import with_callbacks
 from setrbm.estimators.files import Saveable
 from setrbm.estimators.inputs import unchanged_on_error
 from setrbm.estimators.progress import following
 from setrbm.estimators.search import refits
-from setrbm.estimators.search.choices import Choices
+from setrbm.estimators.search.choices import Choices, check_scored_classes
 from setrbm.estimators.search.results import of_splits, restored, results_of, stored
 from setrbm.estimators.search.search import Search
 from setrbm.estimators.settings import Settings, check_execution, is_count
@@ -61,7 +60,6 @@ class Choosing(Saveable):
 
     def _choices(self) -> Choices:
         check_execution(self)
-        scoring.check_name(self.scoring)
         return Choices.of(self, self.CHOOSABLE)
 
     def _settings(self, **chosen: Any) -> Settings:
@@ -70,7 +68,7 @@ class Choosing(Saveable):
         return settings.unmixed if settings.generative or few or not self.refit else settings
 
     def _check_classes(self, classes: Array) -> None:
-        scoring.check_classes(self.scoring, classes)
+        check_scored_classes(self.scoring, classes)
 
     def _record(self, results: dict[str, Any], best: int) -> None:
         """Record what was tried and what was chosen."""
