@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from setrbm.estimators.max_out import MaxOutClassifierCV as MaxOutClassifierCV
     from setrbm.estimators.page_words import PageWords as PageWords
     from setrbm.estimators.per_vector import PerVector as PerVector
-    from setrbm.estimators.saving import load as load
-    from setrbm.estimators.saving import save as save
     from setrbm.estimators.set_svc import SetSVC as SetSVC
     from setrbm.estimators.set_svc import SetSVCCV as SetSVCCV
 
@@ -29,8 +27,6 @@ __all__ = [
     "PerVector",
     "SetSVC",
     "SetSVCCV",
-    "load",
-    "save",
 ]
 __getattr__, __dir__ = lazy_names(
     __name__,
@@ -45,7 +41,5 @@ __getattr__, __dir__ = lazy_names(
         "PerVector": "per_vector",
         "SetSVC": "set_svc",
         "SetSVCCV": "set_svc",
-        "load": "saving",
-        "save": "saving",
     },
 )

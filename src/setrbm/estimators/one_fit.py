@@ -168,7 +168,7 @@ class OneFit:
         view._set_scaling(None)
         scores = []
         for source, outcome in zip(self.sources, candidate.outcomes, strict=True):
-            view._take(candidate.settings.members[0], outcome)
+            view._set_result(candidate.settings.members[0], outcome)
             held_out = source.held_out
             scores.append(self.offer.scoring(view, self.sets.bags[held_out], view.classes_[self.sets.y[held_out]]))
         return replace(candidate, scores=np.array(scores, dtype=float))
@@ -225,7 +225,7 @@ class OneFit:
             sound, settings = [self.candidates[self.best].outcomes[0]], settings.members[0]
         estimator.seed_ = self.seed
         params = joined([outcome.params for outcome in sound])
-        estimator._take(settings, replace(sound[0], params=params))
+        estimator._set_result(settings, replace(sound[0], params=params))
         estimator.temperature_ = float(len(sound))
         if self.offer.calibrate and not interrupted:
             try:

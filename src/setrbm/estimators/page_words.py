@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from setrbm._types import Floats, Integers
 from setrbm.bags import Bags, offsets_of
-from setrbm.estimators.file_parts import CanSave
 from setrbm.estimators.labels import as_labels, codes_of
+from setrbm.estimators.savable import CanSave
 from setrbm.estimators.settings import flag_or_auto, integer, one_of
 from setrbm.estimators.word_pairs import pairs_help
 from setrbm.estimators.word_weights import LENGTH, WEIGHTS, information, smooth_idf, weighted
