@@ -16,9 +16,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
 
 from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV, save
-from setrbm.estimators import InputPooling, MaxOutClassifier, MaxOutClassifierCV, PageWords, PerVector, SetSVC, SetSVCCV
+from setrbm.estimators import InputPooling, MaxOutClassifier, MaxOutClassifierCV, PerVector, SetSVC, SetSVCCV
 from setrbm.persistence.model_file import FORMAT
 from setrbm.selective import RejectOption
+from setrbm.text import PageWords
 
 FOLDER = Path(__file__).parent / "data" / "models"
 N_CHECKED = 5

@@ -25,6 +25,7 @@ ROOMS = [
     ["training"],
     ["calibration", "explain"],
     ["estimators"],
+    ["text"],
     ["selective"],
     # Names every class that can be saved, so it stands below all of them.
     ["persistence"],

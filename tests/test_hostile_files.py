@@ -17,9 +17,10 @@ from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardSca
 
 from rewriting import contents, rewrite, write
 from setrbm import Bags, ClassSetRBM, ClassSetRBMCV, load, save
-from setrbm.estimators import InputPooling, PageWords, PerVector, SetSVC, SetSVCCV
+from setrbm.estimators import InputPooling, PerVector, SetSVC, SetSVCCV
 from setrbm.persistence.table import NAMES
 from setrbm.selective import RejectOption
+from setrbm.text import PageWords
 
 RNG = np.random.default_rng(0)
 X = RNG.random((40, 4)) + np.repeat(np.arange(20) % 2, 2)[:, np.newaxis]

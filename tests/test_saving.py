@@ -15,11 +15,12 @@ from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardSca
 
 import setrbm
 from setrbm import Bags, ClassRBM, ClassSetRBM, load, save
-from setrbm.estimators import InputPooling, PageWords, PerVector, SetSVC, SetSVCCV
-from setrbm.estimators.word_weights import WEIGHTS
+from setrbm.estimators import InputPooling, PerVector, SetSVC, SetSVCCV
 from setrbm.persistence import table
 from setrbm.persistence.fields import Attributes
 from setrbm.selective import RejectOption
+from setrbm.text import PageWords
+from setrbm.text.word_weights import WEIGHTS
 
 NAMES = ["a", "b", "c", "d"]
 

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from setrbm.bags import Bags
-from setrbm.datasets import PageTexts
 from setrbm.engines.protocol import DeviceMemoryWarning
 from setrbm.estimators.many_fits import fit_side_by_side
 from setrbm.evaluation.splits import Split
+from setrbm.text import PageTexts
 from setrbm_lab.curves import Curve, measure
 from setrbm_lab.results import Fold
 from setrbm_mail.pages import Documents

@@ -7,9 +7,9 @@ from typing import Any
 
 from sklearn.base import clone
 
-from setrbm.estimators import PageWords
 from setrbm.persistence.model_file import ModelFile
 from setrbm.persistence.table import Row
+from setrbm.text import PageWords
 from setrbm_mail.features import DocumentFeatures
 
 

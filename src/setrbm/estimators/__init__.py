@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from setrbm.estimators.input_pooling import InputPooling as InputPooling
     from setrbm.estimators.max_out import MaxOutClassifier as MaxOutClassifier
     from setrbm.estimators.max_out import MaxOutClassifierCV as MaxOutClassifierCV
-    from setrbm.estimators.page_words import PageWords as PageWords
     from setrbm.estimators.per_vector import PerVector as PerVector
     from setrbm.estimators.set_svc import SetSVC as SetSVC
     from setrbm.estimators.set_svc import SetSVCCV as SetSVCCV
@@ -23,7 +22,6 @@ __all__ = [
     "InputPooling",
     "MaxOutClassifier",
     "MaxOutClassifierCV",
-    "PageWords",
     "PerVector",
     "SetSVC",
     "SetSVCCV",
@@ -37,7 +35,6 @@ __getattr__, __dir__ = lazy_names(
         "InputPooling": "input_pooling",
         "MaxOutClassifier": "max_out",
         "MaxOutClassifierCV": "max_out",
-        "PageWords": "page_words",
         "PerVector": "per_vector",
         "SetSVC": "set_svc",
         "SetSVCCV": "set_svc",

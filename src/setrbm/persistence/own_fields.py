@@ -16,7 +16,6 @@ from setrbm._types import Array
 from setrbm.bags import Bags
 from setrbm.engines.protocol import LARGEST
 from setrbm.estimators.cv_results import cv_results, of_splits
-from setrbm.estimators.page_words import WORD
 from setrbm.estimators.pairwise_svm import Calibration, PairwiseSVM
 from setrbm.estimators.settings import flag, positive
 from setrbm.kernels import Side
@@ -24,6 +23,7 @@ from setrbm.persistence.fields import Sizes, as_floats
 from setrbm.persistence.model_file import ModelFile
 from setrbm.selective.promise import Promise, is_shown
 from setrbm.selective.reject import HeldOut
+from setrbm.text.page_words import WORD
 from setrbm.tools.json_values import from_json, to_json
 from setrbm.tools.text import listed
 from setrbm.training import HISTORY

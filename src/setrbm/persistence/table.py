@@ -233,7 +233,7 @@ _ROWS = (
     _trained("max_out.MaxOutClassifierCV"),
     _svc("SetSVC", is_search=False),
     _svc("SetSVCCV", is_search=True),
-    Row("setrbm.estimators.page_words.PageWords", (Vocabulary(),), check=methodcaller("_check_settings")),
+    Row("setrbm.text.page_words.PageWords", (Vocabulary(),), check=methodcaller("_check_settings")),
     _transformer("setrbm.estimators.input_pooling.InputPooling", {}, check=methodcaller("_check_statistics")),
     _transformer(
         "setrbm.estimators.per_vector.PerVector", {}, parts={"transformer": "transformer_"}, check=_check_transformer
