@@ -15,9 +15,11 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
 
-from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV, persistence, save
-from setrbm.estimators import InputPooling, MaxOutClassifier, MaxOutClassifierCV, PageWords, PerVector, SetSVC, SetSVCCV
+from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV, save
+from setrbm.estimators import InputPooling, MaxOutClassifier, MaxOutClassifierCV, PerVector, SetSVC, SetSVCCV
+from setrbm.persistence.model_file import FORMAT
 from setrbm.selective import RejectOption
+from setrbm.text import PageWords
 
 FOLDER = Path(__file__).parent / "data" / "models"
 N_CHECKED = 5
@@ -151,7 +153,7 @@ def plain(output):
 
 def main():
     """Fit each estimator whose file is missing, save it and record what it computes."""
-    folder = FOLDER / f"format{persistence.FORMAT}"
+    folder = FOLDER / f"format{FORMAT}"
     folder.mkdir(parents=True, exist_ok=True)
     bags, y = sets()
     recorded = folder / "expected.json"

@@ -5,19 +5,19 @@ import json
 
 from safetensors.numpy import save_file
 
-from setrbm import persistence
+from setrbm.persistence import model_file
 
 
 def contents(path):
     """Return the header and the arrays of a model file."""
-    stored = persistence.read(path)
-    return {"format": persistence.FORMAT, "kind": stored.kind, **stored.description}, stored.arrays
+    stored = model_file.read(path)
+    return {"format": model_file.FORMAT, "kind": stored.kind, **stored.description}, stored.arrays
 
 
 def write(path, header, arrays):
     """Write a model file with a checksum that fits."""
-    header["digest"] = persistence.digest(header, arrays)
-    save_file(arrays, path, metadata={persistence.FIELD: json.dumps(header)})
+    header["digest"] = model_file.digest(header, arrays)
+    save_file(arrays, path, metadata={model_file.METADATA: json.dumps(header)})
 
 
 def rewrite(path, change):

@@ -12,8 +12,9 @@ from sklearn.preprocessing import StandardScaler
 
 from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV, load, save
 from setrbm.datasets import read_bags, read_pages, write_csv
-from setrbm.estimators import InputPooling, PageWords, PerVector, SetSVC
+from setrbm.estimators import InputPooling, PerVector, SetSVC
 from setrbm.selective import RejectOption
+from setrbm.text import PageWords
 from test_cli import answer, run
 
 QUICK = ("--epochs", "40", "--hidden", "4", "--learning-rate", "0.3", "--engine", "reference")

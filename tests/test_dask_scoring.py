@@ -22,8 +22,8 @@ from setrbm.dask import Scoring, score_files, scoring
 from setrbm.dask.scoring import RECEIPTS, Job, score_file
 from setrbm.datasets import load_musk1, make_mail_like, read_bags, write_parquet
 from setrbm.datasets.predicted import as_csv, predicted
-from setrbm.estimators import PageWords
 from setrbm.shards import write_shard
+from setrbm.text import PageWords
 
 pytestmark = marks
 

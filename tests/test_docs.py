@@ -14,6 +14,7 @@ import setrbm
 import setrbm.datasets
 import setrbm.estimators
 import setrbm.selective
+import setrbm.text
 
 ROOT = Path(__file__).parents[1]
 SOURCE = Path(setrbm.__file__).parent
@@ -34,7 +35,7 @@ SECTIONS = {"Parameters", "Attributes", "Returns", "Yields", "Raises", "See Also
 
 def exported():
     """Every class and function that users import, by its name."""
-    packages = (setrbm, setrbm.estimators, setrbm.selective, setrbm.datasets)
+    packages = (setrbm, setrbm.estimators, setrbm.text, setrbm.selective, setrbm.datasets)
     named = {name: getattr(package, name) for package in packages for name in package.__all__}
     return {name: value for name, value in sorted(named.items()) if callable(value)}
 

@@ -20,7 +20,6 @@ from setrbm.estimators import (
     InputPooling,
     MaxOutClassifier,
     MaxOutClassifierCV,
-    PageWords,
     PerVector,
     SetSVC,
     SetSVCCV,
@@ -28,6 +27,7 @@ from setrbm.estimators import (
 )
 from setrbm.selective import RejectOption
 from setrbm.shards import write_shards
+from setrbm.text import PageWords
 
 SETTINGS = {"n_hidden": 3, "max_epochs": 2, "random_state": 0}
 ESTIMATORS = [

@@ -15,20 +15,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import shuffle
 
 from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV
-from setrbm.datasets import PageTexts
 from setrbm.datasets.files import write_csv, write_parquet
-from setrbm.estimators import (
-    InputPooling,
-    MaxOutClassifier,
-    MaxOutClassifierCV,
-    PageWords,
-    PerVector,
-    SetSVC,
-    SetSVCCV,
-)
+from setrbm.estimators import InputPooling, MaxOutClassifier, MaxOutClassifierCV, PerVector, SetSVC, SetSVCCV
 from setrbm.label_order import check_order
 from setrbm.selective import PrecisionCoverageDisplay, RejectOption, ReliabilityDisplay
 from setrbm.shards import write_shard, write_shards
+from setrbm.text import PageTexts, PageWords
 
 OTHER_ORDER = "y must be in the order of the sets. Its index holds the same ids in another order: .* Use y.loc.bags.ids"
 OTHER_IDS = "The index of y must hold the ids of the sets. It lacks 40 of 40, the first .* use y.to_numpy"

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from make_model_files import FOLDER, METHODS, N_CHECKED, OF_PAGES, input_of, plain
-from setrbm import Bags, load, persistence, save
-from setrbm.estimators.saving import KINDS
+from setrbm import Bags, load, save
+from setrbm.persistence.model_file import FORMAT, read
+from setrbm.persistence.table import NAMES
 
 FILES = sorted(FOLDER.glob("format*/*.safetensors"))
 needs_mail = pytest.mark.skipif(find_spec("setrbm_mail") is None, reason="needs the package setrbm-mail")
@@ -46,14 +47,14 @@ def test_a_file_of_an_earlier_version_gives_the_same_outputs(path):
 def test_an_old_file_can_be_saved_in_the_present_format(path, tmp_path):
     model = load(path)
     save(model, tmp_path / "again")
-    assert persistence.read(tmp_path / "again").description["format"] == persistence.FORMAT
+    assert read(tmp_path / "again").description["format"] == FORMAT
     assert str(load(tmp_path / "again").get_params()) == str(model.get_params())
 
 
 def test_there_is_a_file_of_every_kind_in_the_present_format():
-    folder = FOLDER / f"format{persistence.FORMAT}"
-    assert {persistence.read(path).kind for path in folder.glob("*.safetensors")} == set(KINDS)
-    assert {path.parent.name for path in FILES} == {f"format{k}" for k in range(1, persistence.FORMAT + 1)}
+    folder = FOLDER / f"format{FORMAT}"
+    assert {read(path).kind for path in folder.glob("*.safetensors")} == set(NAMES)
+    assert {path.parent.name for path in FILES} == {f"format{k}" for k in range(1, FORMAT + 1)}
 
 
 def test_every_file_has_outputs_to_compare_with():

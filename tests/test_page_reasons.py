@@ -5,9 +5,9 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from setrbm import ClassSetRBM
-from setrbm.estimators import PageWords
-from setrbm.estimators.page_reasons import page_reasons, snippet
 from setrbm.estimators.pipelines import explain
+from setrbm.text import PageWords
+from setrbm.text.page_reasons import page_reasons, snippet
 
 DOCUMENTS = [
     ["Dear customer", "the terms of sale", "Invoice: amount due 40 euros"],

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 from setrbm import ClassSetRBM
 from setrbm.datasets import read_pages, read_sets
-from setrbm.estimators import PageWords
+from setrbm.text import PageWords
 
 RECORDS = [
     {"bag": "a", "label": "bill", "pages": ["Dear Sir,", "Amount: 40 €"], "date": "2011-01-01"},

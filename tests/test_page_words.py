@@ -11,9 +11,9 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from setrbm import Bags, ClassSetRBMCV, load, save
-from setrbm.estimators import PageWords
 from setrbm.estimators.class_set_rbm import FOR_TEXT
-from setrbm.estimators.word_weights import WEIGHTS, information
+from setrbm.text import PageWords
+from setrbm.text.word_weights import WEIGHTS, information
 
 DOCUMENTS = [
     ["Dear customer, your invoice is attached.", "Amount due: 40 euros. Amount!"],

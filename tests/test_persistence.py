@@ -7,8 +7,10 @@ import pytest
 from safetensors.numpy import save_file
 
 from rewriting import rewrite
-from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV, load, persistence
+from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV, load
 from setrbm.datasets import load_musk1
+from setrbm.persistence.model_file import FORMAT, METADATA
+from setrbm.tools.json_values import to_json
 
 RNG = np.random.default_rng(0)
 X = RNG.random((12, 3, 4))
@@ -113,15 +115,15 @@ def test_endless_nesting_in_a_description_is_refused(path):
     with pytest.raises(ValueError, match=re.escape(str(path))):
         load(path)
     text = '{"format": 2, "kind": "ClassSetRBM", "settings": ' + "[" * 100_000 + "]" * 100_000 + "}"
-    save_file({"W": np.zeros(3)}, path, metadata={persistence.FIELD: text})
+    save_file({"W": np.zeros(3)}, path, metadata={METADATA: text})
     with pytest.raises(ValueError, match=re.escape(str(path))):
         load(path)
 
 
-@pytest.mark.parametrize("version", [persistence.FORMAT + 1, 99])
+@pytest.mark.parametrize("version", [FORMAT + 1, 99])
 def test_a_newer_file_format_asks_for_an_upgrade(path, version):
     rewrite(path, lambda header, arrays: header.update(format=version, version="7.0"))
-    cure = f"This version reads formats up to {persistence.FORMAT}. Upgrade setrbm to load it."
+    cure = f"This version reads formats up to {FORMAT}. Upgrade setrbm to load it."
     with pytest.raises(ValueError, match=rf"newer version of setrbm \(7.0, file format {version}\). {cure}"):
         load(path)
 
@@ -381,7 +383,7 @@ def test_files_of_the_first_format_give_scores_where_higher_is_better(tmp_path, 
             "diverged": [False, True], dropped: [False, False], "history": model.cv_results_["split0_history"],
         }  # fmt: skip
         chosen = {"best_params": model.best_params_, "best_score": loss, "results": results}
-        header["chosen"] = persistence.to_json(chosen)
+        header["chosen"] = to_json(chosen)
 
     rewrite(path, as_before)
     again = load(path)

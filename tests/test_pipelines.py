@@ -7,9 +7,11 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from setrbm import Bags, ClassRBM, ClassSetRBM
-from setrbm.estimators import InputPooling, PageWords, PerVector
-from setrbm.estimators.pipelines import explain, input_of_last_step, last_step, takes_texts
+from setrbm.estimators import InputPooling, PerVector
+from setrbm.estimators.pipelines import explain, input_of_last_step, last_step
 from setrbm.selective import RejectOption
+from setrbm.text import PageWords
+from setrbm.text.models import takes_texts
 
 SHORT = {"n_hidden": 3, "max_epochs": 5, "random_state": 0}
 TEXTS = [["one two", "two three"], ["three one"]] * 4

@@ -15,6 +15,7 @@ import setrbm
 import setrbm.datasets
 import setrbm.estimators
 import setrbm.selective
+import setrbm.text
 from setrbm.evaluation import scores, statistics
 
 ROOT = Path(__file__).parents[1]
@@ -58,7 +59,9 @@ def functions_and_classes(module):
 
 @needs_mail
 @pytest.mark.parametrize(
-    "package", [setrbm, setrbm.datasets, setrbm.estimators, setrbm.selective], ids=lambda package: package.__name__
+    "package",
+    [setrbm, setrbm.datasets, setrbm.estimators, setrbm.selective, setrbm.text],
+    ids=lambda package: package.__name__,
 )
 def test_every_exported_name_is_in_the_api_reference(package):
     shown = [value_of(name) for name in listed()]

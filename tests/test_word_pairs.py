@@ -3,9 +3,9 @@ import pytest
 from scipy import sparse
 from sklearn.svm import LinearSVC
 
-from setrbm.estimators import PageWords
-from setrbm.estimators import word_pairs as module
-from setrbm.estimators.word_pairs import compared_sets, pairs_help, parts_of
+from setrbm.text import PageWords
+from setrbm.text import word_pairs as module
+from setrbm.text.word_pairs import compared_sets, pairs_help, parts_of
 
 
 def in_order(n=60, seed=0):

@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 
 from setrbm import ClassSetRBMCV
-from setrbm.estimators import PageWords
+from setrbm.text import PageWords
 
 TOPICS = {
     "invoice": "amount due payment invoice total tax bank transfer balance price",

@@ -27,7 +27,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from setrbm import ClassSetRBMCV
-from setrbm.estimators import InputPooling, PageWords
+from setrbm.estimators import InputPooling
+from setrbm.text import PageWords
 
 LOG = Path(__file__).parents[1] / "results" / "text_preset.csv"
 FIXED: dict[str, Any] = {

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from setrbm.bags import Bags, Labels
-from setrbm.datasets import PageTexts, make_mail_like
+from setrbm.datasets import make_mail_like
 from setrbm.datasets.benchmarks import data_folder
+from setrbm.text import PageTexts
 from setrbm_lab.mail_pictures import SEED, load_pictures
 from setrbm_lab.paper import MAIL_DATASETS
 from setrbm_mail.features import texts_of

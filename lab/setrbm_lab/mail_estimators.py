@@ -12,7 +12,8 @@ from sklearn.model_selection import train_test_split
 
 from setrbm._types import Integers
 from setrbm.bags import Bags
-from setrbm.estimators import PageWords, SetSVCCV
+from setrbm.estimators import SetSVCCV
+from setrbm.text import PageWords
 from setrbm_mail import DocumentFeatures
 from setrbm_mail.pages import Documents
 

@@ -11,7 +11,8 @@ from sklearn.model_selection import GridSearchCV, StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from setrbm.estimators import ClassSetRBMCV, InputPooling, PageWords
+from setrbm.estimators import ClassSetRBMCV, InputPooling
+from setrbm.text import PageWords
 from setrbm_lab.mail_estimators import BinaryWords, SampledSetSVC, WholeTexts
 from setrbm_lab.plans import Maker, System
 

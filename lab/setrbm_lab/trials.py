@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from setrbm.bags import Bags
-from setrbm.datasets import PageTexts
 from setrbm.engines.protocol import DeviceMemoryWarning
 from setrbm.evaluation.splits import Split
+from setrbm.text import PageTexts
 from setrbm_lab.curves import Curve, measure
 from setrbm_lab.results import Fold
 from setrbm_lab.side_by_side import fit_side_by_side

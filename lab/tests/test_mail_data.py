@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from setrbm.datasets import make_mail_like
-from setrbm.estimators import PageWords
+from setrbm.text import PageWords
 from setrbm_lab import mail_data
 from setrbm_lab.mail_data import (
     COLLECTIONS,

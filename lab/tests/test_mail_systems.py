@@ -8,9 +8,9 @@ import pytest
 
 from made_pages import mail as made_mail
 from setrbm import Bags, ClassSetRBMCV
-from setrbm.datasets import PageTexts, make_mail_like
-from setrbm.estimators import PageWords
+from setrbm.datasets import make_mail_like
 from setrbm.evaluation.splits import Split
+from setrbm.text import PageTexts, PageWords
 from setrbm_lab.mail_data import Mail, words_as_texts
 from setrbm_lab.mail_estimators import BinaryWords, SampledSetSVC, WholeTexts, drawn
 from setrbm_lab.mail_systems import FIRST, MAIL_ROWS, OURS, USUAL

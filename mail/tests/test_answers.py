@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from made_pages import document, mail, page
-from setrbm.estimators import PageWords
+from setrbm.text import PageWords
 from setrbm_mail import classify, document_classifier
 from setrbm_mail.answers import boxes_of
 from setrbm_mail.features import texts_of

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from made_pages import document, mail, page
 from setrbm import ClassSetRBMCV, load, save
 from setrbm.datasets.mail_plan import PAGE_TYPES
-from setrbm.estimators import PageWords
+from setrbm.text import PageWords
 from setrbm_mail import Document, DocumentFeatures, Documents, PageGrid, PageLayout, PageTypes
 from setrbm_mail.features import BLOCKS, grid_of, pages_of
 from setrbm_mail.page_text import clean_words

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from setrbm.estimators import ClassRBM as ClassRBM
     from setrbm.estimators import ClassSetRBM as ClassSetRBM
     from setrbm.estimators import ClassSetRBMCV as ClassSetRBMCV
-    from setrbm.estimators import load as load
-    from setrbm.estimators import save as save
+    from setrbm.persistence import load as load
+    from setrbm.persistence import save as save
 
 __all__ = ["Bags", "ClassRBM", "ClassSetRBM", "ClassSetRBMCV", "__version__", "load", "save"]
 __getattr__, __dir__ = lazy_names(
     __name__,
-    {"Bags": "bags"} | dict.fromkeys(("ClassRBM", "ClassSetRBM", "ClassSetRBMCV", "load", "save"), "estimators"),
+    {"Bags": "bags"}
+    | dict.fromkeys(("ClassRBM", "ClassSetRBM", "ClassSetRBMCV"), "estimators")
+    | dict.fromkeys(("load", "save"), "persistence"),
 )

@@ -11,9 +11,10 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 
 from setrbm.estimators import ClassSetRBMCV
-from setrbm.estimators.pipelines import explain, first_step, without_known_words
+from setrbm.estimators.pipelines import explain, first_step
 from setrbm.explain import Explanation
 from setrbm.selective import RejectOption
+from setrbm.text.models import without_known_words
 from setrbm.tools.text import listed
 from setrbm_mail._types import Mask
 from setrbm_mail.features import BLOCKS, NUMBERS, DocumentFeatures, texts_of

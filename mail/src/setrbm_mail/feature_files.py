@@ -1,42 +1,39 @@
-"""Model files of the transformers of documents."""
+"""The row of DocumentFeatures in the table of classes that can be saved (``setrbm.persistence.table``)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import clone
 
-from setrbm.estimators import PageWords
-from setrbm.persistence import ModelFile, from_json, to_json
+from setrbm.persistence.model_file import ModelFile
+from setrbm.persistence.table import Row
+from setrbm.text import PageWords
 from setrbm_mail.features import DocumentFeatures
 
 
-class Features:
-    """How DocumentFeatures is written to files and restored; an entry of the list in ``estimators/saving.py``."""
-
-    cls = DocumentFeatures
+class FeaturesRow(Row):
+    """How DocumentFeatures is written to files and restored: its blocks and, if it uses words, a vocabulary."""
 
     def parts_of(self, estimator: DocumentFeatures) -> list[tuple[str, Any]]:
         """Return the fitted PageWords, if words are used."""
-        check_is_fitted(estimator, "feature_names_")
-        return [] if estimator.words_ is None else [("words of DocumentFeatures", estimator.words_)]
+        return [(what, words) for what, words in super().parts_of(estimator) if words is not None]
 
-    def describe(self, estimator: DocumentFeatures) -> ModelFile:
+    def described(self, estimator: DocumentFeatures) -> ModelFile:
         """Return the contents of the file, without the vocabulary."""
-        return ModelFile("DocumentFeatures", {"blocks": to_json(list(estimator.blocks))}, {})
+        return ModelFile(self.name, {"blocks": list(estimator.blocks)}, {})
 
-    def restore(self, model: ModelFile, parts: Sequence[Any]) -> DocumentFeatures:
+    def restored(self, model: ModelFile, parts: Sequence[Any]) -> DocumentFeatures:
         """Return the fitted transformer; everything is checked."""
-        estimator = DocumentFeatures(blocks=tuple(from_json(model.description["blocks"])))
+        estimator = DocumentFeatures(blocks=tuple(model.description["blocks"]))
         estimator._check_blocks()
-        expected = "words" in estimator.blocks
-        if len(parts) != expected or not all(isinstance(part, PageWords) for part in parts):
-            raise ValueError("DocumentFeatures must have a fitted PageWords if, and only if, it uses words.")
-        if parts:
-            estimator.words = parts[0].__class__(**parts[0].get_params())
+        if not all(isinstance(part, PageWords) for part in parts):
+            raise ValueError("The estimator within DocumentFeatures must be PageWords.")
+        self.check_number(parts, int("words" in estimator.blocks))
+        estimator.words = clone(parts[0]) if parts else None
         estimator._keep(parts[0] if parts else None)
         return estimator
 
 
-KIND = Features()
+ROW = FeaturesRow("setrbm_mail.features.DocumentFeatures", parts={"words": "words_"})

@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from setrbm.bags import Bags
 from setrbm.datasets.mail_plan import PAGE_TYPES
-from setrbm.estimators import PageWords
-from setrbm.estimators.file_parts import CanSave
 from setrbm.estimators.inputs import unchanged_on_error
-from setrbm.estimators.page_words import joined_pages
+from setrbm.estimators.savable import CanSave
 from setrbm.label_order import check_order
+from setrbm.text import PageWords
+from setrbm.text.documents import joined_pages
 from setrbm_mail._types import Floats, Integers
 from setrbm_mail.page_text import page_text
 from setrbm_mail.page_types import detectors

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from setrbm.estimators.page_words import WORD
+from setrbm.text.page_words import WORD
 from setrbm_mail.pages import Page
 
 # Digits that OCR takes for letters, inside words.

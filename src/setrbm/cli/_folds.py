@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from setrbm.bags import Bags
     from setrbm.dask import Cluster
     from setrbm.dask.cluster import Failed
-    from setrbm.datasets import PageTexts
     from setrbm.evaluation.scores import Predictions
     from setrbm.evaluation.splits import Split
+    from setrbm.text import PageTexts
 
 
 def cross_validate(

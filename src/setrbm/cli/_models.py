@@ -16,7 +16,7 @@ from setrbm.tools.commands import Refused
 if TYPE_CHECKING:
     from setrbm._types import Array
     from setrbm.bags import Bags
-    from setrbm.datasets import PageTexts
+    from setrbm.text import PageTexts
 
 
 def to_train(
@@ -50,7 +50,7 @@ def new_model(
     from sklearn.pipeline import make_pipeline
 
     from setrbm import ClassSetRBMCV
-    from setrbm.estimators import PageWords
+    from setrbm.text import PageWords
 
     given: dict[str, Any] = {
         "constraint": None if constraint is None else str(constraint),
@@ -107,9 +107,9 @@ def _class_and_weight(text: str, classes: dict[str, Any]) -> tuple[Any, float]:
 @contextmanager
 def training(model: Any) -> Iterator[None]:
     """Say what to do on the command line where training diverges, or no word is frequent enough."""
-    from setrbm.estimators.page_words import RareWordsError
     from setrbm.estimators.pipelines import last_step
     from setrbm.estimators.settings import DivergenceError
+    from setrbm.text.page_words import RareWordsError
 
     try:
         yield
@@ -183,7 +183,7 @@ def unknown_documents(fitted: Any, source: Source, texts: Bags | PageTexts) -> d
     """Return the ids of the documents without a known word, under their name in JSON; empty for sets of vectors."""
     if not source.holds_texts:
         return {}
-    from setrbm.estimators.pipelines import without_known_words
+    from setrbm.text.models import without_known_words
 
     return {"without_known_words": texts.ids[without_known_words(fitted, texts)].tolist()}
 

@@ -17,8 +17,8 @@ from setrbm.tools.text import count
 if TYPE_CHECKING:
     from setrbm._types import Array
     from setrbm.bags import Bags
-    from setrbm.datasets import PageTexts
     from setrbm.explain import Explanation
+    from setrbm.text import PageTexts
 
 SETS_SHOWN = 5
 FEATURES_SHOWN, WORDS_SHOWN = 5, 8
@@ -138,8 +138,8 @@ def described(fitted: Any, bags: Bags | PageTexts, explanation: Explanation, top
 
 def described_pages(fitted: Any, texts: PageTexts, explanation: Explanation, top: int) -> list[dict[str, Any]]:
     """Return the classes and pages of each document, and of the page that mattered most words and a snippet."""
-    from setrbm.estimators.page_reasons import page_reasons
-    from setrbm.estimators.pipelines import without_known_words
+    from setrbm.text.models import without_known_words
+    from setrbm.text.page_reasons import page_reasons
 
     return [
         one

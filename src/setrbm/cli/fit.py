@@ -39,7 +39,7 @@ from setrbm.tools.text import count
 if TYPE_CHECKING:
     from setrbm._types import Array
     from setrbm.bags import Bags
-    from setrbm.datasets import PageTexts
+    from setrbm.text import PageTexts
 
 
 def fit(

@@ -28,8 +28,8 @@ from setrbm.tools.text import count
 if TYPE_CHECKING:
     from setrbm.bags import Bags
     from setrbm.dask import Scoring
-    from setrbm.datasets import PageTexts
     from setrbm.datasets.predicted import Predicted
+    from setrbm.text import PageTexts
 
 
 @with_options("cluster", ClusterOptions)

@@ -17,8 +17,8 @@ from setrbm.dask.cluster import Cluster, Failed
 from setrbm.datasets.files import is_data_name
 from setrbm.datasets.for_models import Columns, read_for
 from setrbm.datasets.predicted import as_csv, predicted, write_table
-from setrbm.estimators import load
 from setrbm.estimators.pipelines import last_step
+from setrbm.persistence import load
 from setrbm.shards import read_shard
 from setrbm.tools.files import check_folder, delete_abandoned, replacing, write_atomically
 from setrbm.tools.text import listed

@@ -5,11 +5,10 @@ from setrbm.datasets.digit_sets import make_digit_sets
 from setrbm.datasets.files import read_bags, read_sets, write_csv, write_parquet
 from setrbm.datasets.mail_like import make_mail_like
 from setrbm.datasets.musk import load_musk1
-from setrbm.datasets.page_texts import PageTexts, read_pages
+from setrbm.datasets.page_texts import read_pages
 
 __all__ = [
     "BENCHMARKS",
-    "PageTexts",
     "fetch_benchmark",
     "load_benchmark",
     "load_musk1",

@@ -9,7 +9,8 @@ from typing import Any
 from setrbm.bags import Bags
 from setrbm.datasets.files import read_bags, read_sets
 from setrbm.datasets.page_texts import holds_page_texts, read_pages
-from setrbm.estimators.pipelines import first_step, takes_texts
+from setrbm.estimators.pipelines import first_step
+from setrbm.text.models import takes_texts
 
 OTHER_BAG = "Name another column: bag=... in Python, --bag on the command line."
 

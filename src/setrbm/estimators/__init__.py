@@ -11,10 +11,7 @@ if TYPE_CHECKING:
     from setrbm.estimators.input_pooling import InputPooling as InputPooling
     from setrbm.estimators.max_out import MaxOutClassifier as MaxOutClassifier
     from setrbm.estimators.max_out import MaxOutClassifierCV as MaxOutClassifierCV
-    from setrbm.estimators.page_words import PageWords as PageWords
     from setrbm.estimators.per_vector import PerVector as PerVector
-    from setrbm.estimators.saving import load as load
-    from setrbm.estimators.saving import save as save
     from setrbm.estimators.set_svc import SetSVC as SetSVC
     from setrbm.estimators.set_svc import SetSVCCV as SetSVCCV
 
@@ -25,12 +22,9 @@ __all__ = [
     "InputPooling",
     "MaxOutClassifier",
     "MaxOutClassifierCV",
-    "PageWords",
     "PerVector",
     "SetSVC",
     "SetSVCCV",
-    "load",
-    "save",
 ]
 __getattr__, __dir__ = lazy_names(
     __name__,
@@ -41,11 +35,8 @@ __getattr__, __dir__ = lazy_names(
         "InputPooling": "input_pooling",
         "MaxOutClassifier": "max_out",
         "MaxOutClassifierCV": "max_out",
-        "PageWords": "page_words",
         "PerVector": "per_vector",
         "SetSVC": "set_svc",
         "SetSVCCV": "set_svc",
-        "load": "saving",
-        "save": "saving",
     },
 )

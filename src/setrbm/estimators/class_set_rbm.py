@@ -206,7 +206,7 @@ cd_steps : as for ClassSetRBM, or a list of values to choose from
     n_splits_ : int
         How often sets were held out.
     temperature_ : float
-        The number of fits averaged: the letters hold all their hidden units, and p(y | X) is the softmax of
+        The number of fits averaged: the parameters hold all their hidden units, and p(y | X) is the softmax of
         -F / (``temperature_`` * ``calibration_temperature_``).
     calibration_temperature_ : float
         The temperature fitted by ``calibrate``; 1 without it. Above 1, the model was overconfident.

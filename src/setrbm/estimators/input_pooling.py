@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from setrbm._types import Array, Integers
 from setrbm.bags import Bags
-from setrbm.estimators.file_parts import CanSave
 from setrbm.estimators.inputs import as_bags, unchanged_on_error
+from setrbm.estimators.savable import CanSave
 from setrbm.label_order import check_order
 
 

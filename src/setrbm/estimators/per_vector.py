@@ -10,9 +10,9 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from setrbm.bags import Bags
-from setrbm.estimators.file_parts import CanSave
 from setrbm.estimators.inputs import as_bags, unchanged_on_error
 from setrbm.estimators.labels import refuse_other_number, refuse_what_is_no_labels
+from setrbm.estimators.savable import CanSave
 from setrbm.label_order import check_order
 
 

@@ -9,12 +9,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from setrbm._types import Mask
-from setrbm.estimators.page_words import PageWords
 from setrbm.explain import Explanation
 
 
@@ -42,17 +39,6 @@ def first_step(model: Any) -> Any:
     """Return the first step of a pipeline that does something, also within other pipelines; or the model itself."""
     first = _opened(next(_steps_before_last(model), last_step(model)))
     return first_step(first) if isinstance(first, Pipeline) else first
-
-
-def takes_texts(model: Any) -> bool:
-    """Return whether a model takes documents with pages of text."""
-    return isinstance(first_step(model), PageWords)
-
-
-def without_known_words(model: Any, documents: Any) -> Mask:
-    """Return for each document whether none of its pages has a word that a model of texts knows."""
-    bags = first_step(model).transform(documents)
-    return np.asarray(np.add.reduceat(np.diff(bags.X.indptr), bags.offsets[:-1]) == 0)
 
 
 def input_of_last_step(model: Any, X: Any) -> Any:

@@ -20,6 +20,7 @@ from setrbm.engines.protocol import Spec
 from setrbm.estimators.callbacks import CallbackSupportMixin
 from setrbm.estimators.inputs import as_bags
 from setrbm.estimators.labels import as_codes
+from setrbm.estimators.savable import CanSave
 from setrbm.estimators.scoring import SetClassifierMixin
 from setrbm.estimators.settings import Settings
 from setrbm.explain import Explanation, explain
@@ -28,11 +29,15 @@ from setrbm.shards import Shards
 from setrbm.tools.threads import as_threads
 from setrbm.training import HISTORY, Outcome
 
+# The fitted parameters: the attributes W_, U_ and so on.
+PARAMETERS = ("W", "U", "b", "c", "d")
 
-class BaseSetClassifier(CallbackSupportMixin, SetClassifierMixin, BaseEstimator):
+
+class BaseSetClassifier(CanSave, CallbackSupportMixin, SetClassifierMixin, BaseEstimator):
     """Prediction of all estimators that are trained by the engines; subclasses declare constructor and ``fit``."""
 
-    letters: ClassVar[tuple[str, ...]] = ("W", "U", "b", "c", "d")
+    # Whether the parameters may be those of several fits.
+    AVERAGES: ClassVar[bool] = False
     # A setting that not every constructor takes: the model of one vector in a max-out classifier.
     unit: Unit = "set"
 
@@ -50,16 +55,26 @@ class BaseSetClassifier(CallbackSupportMixin, SetClassifierMixin, BaseEstimator)
     temperature_: float = 1.0
     calibration_temperature_: float = 1.0
 
+    # --- saving ---
+
+    def _describe(self) -> dict[str, Any]:
+        """Return what a subclass adds to the description in a model file."""
+        return {}
+
+    def _restored_settings(self, description: dict[str, Any]) -> Settings:
+        """Return the settings of the model of a file, checked; a subclass restores here what ``_describe`` added."""
+        return self._settings()
+
     # --- the fitted state ---
 
     def _settings(self, **chosen: Any) -> Settings:
         """Return the constructor's settings, checked; where they are choices, with what was chosen."""
         return Settings.of(self, **chosen)
 
-    def _set_fitted(self, settings: Settings, outcome: Outcome, more: bool = False) -> None:
-        """Keep the result of training, or (more) of further training."""
+    def _set_result(self, settings: Settings, outcome: Outcome, more: bool = False) -> None:
+        """Set the fitted attributes to the result of training, or (more) of further training."""
         before, history = (self.n_epochs_, self.history_) if more else (0, {name: [] for name in HISTORY})
-        self._set_letters(outcome.params)
+        self._set_parameters(outcome.params)
         self.settings_ = settings
         self.temperature_ = self.calibration_temperature_ = 1.0
         self.history_ = {name: history[name] + outcome.history[name] for name in HISTORY}
@@ -67,16 +82,16 @@ class BaseSetClassifier(CallbackSupportMixin, SetClassifierMixin, BaseEstimator)
         if outcome.best_epoch or not more:
             self.best_epoch_ = before + outcome.best_epoch
 
-    def _set_letters(self, params: Params) -> None:
-        for letter in self.letters:
-            setattr(self, f"{letter}_", getattr(params, letter))
+    def _set_parameters(self, params: Params) -> None:
+        for name in PARAMETERS:
+            setattr(self, f"{name}_", getattr(params, name))
 
     def _params(self) -> Params:
-        """Return the fitted letters, as they are now."""
-        params = Params(*(np.asarray(getattr(self, f"{letter}_")) for letter in self.letters))
-        for letter, shape in letter_shapes(len(params.c), self.n_features_in_, len(self.classes_)).items():
-            if (got := getattr(params, letter).shape) != shape:
-                raise ValueError(f"{letter}_ must have shape {shape}. Got {got}.")
+        """Return the fitted parameters, as they are now."""
+        params = Params(*(np.asarray(getattr(self, f"{name}_")) for name in PARAMETERS))
+        for name, shape in parameter_shapes(len(params.c), self.n_features_in_, len(self.classes_)).items():
+            if (got := getattr(params, name).shape) != shape:
+                raise ValueError(f"{name}_ must have shape {shape}. Got {got}.")
         return params
 
     def _set_scaling(self, scaling: Scaling | None) -> None:
@@ -309,8 +324,8 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSetClass
         return tags
 
 
-def letter_shapes(n_hidden: int, n_features: int, n_classes: int) -> dict[str, tuple[int, ...]]:
-    """Return the shape each letter must have."""
+def parameter_shapes(n_hidden: int, n_features: int, n_classes: int) -> dict[str, tuple[int, ...]]:
+    """Return the shape that each parameter must have."""
     return {
         "W": (n_hidden, n_features), "U": (n_hidden, n_classes), "b": (n_features,), "c": (n_hidden,), "d": (n_classes,)
     }  # fmt: skip

@@ -19,10 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 from setrbm import kernels
 from setrbm._types import Array, Floats, Integers
 from setrbm.bags import Bags
-from setrbm.estimators.file_parts import CanSave
 from setrbm.estimators.inputs import as_bags, as_sample_weights, unchanged_on_error
 from setrbm.estimators.labels import as_codes
-from setrbm.estimators.machine import Calibration, Machine, as_columns
+from setrbm.estimators.pairwise_svm import Calibration, PairwiseSVM, as_columns
+from setrbm.estimators.savable import CanSave
 from setrbm.estimators.scoring import SetClassifierMixin
 from setrbm.estimators.search.results import cv_results
 from setrbm.estimators.settings import positive
@@ -86,7 +86,7 @@ class BaseSetSVC(CanSave, SetClassifierMixin, BaseEstimator):
             self._set_kernel(bags, codes, weight)
             side = self._side(bags, self.gamma_, self.threshold_)
             projection, K = self._clipped(self._between(side, side))
-            self._keep(self._svc(self.C_).fit(K, codes, weight), projection, side)
+            self._set_svm(self._svc(self.C_).fit(K, codes, weight), projection, side)
             if self.probability:
                 self.calibration_ = self._calibration(K, codes, weight)
         return self
@@ -146,18 +146,24 @@ class BaseSetSVC(CanSave, SetClassifierMixin, BaseEstimator):
         )
         return Calibration.of(LogisticRegression().fit(as_columns(decisions), codes, weight))
 
-    def _keep(self, svc: SVC, projection: Floats | None, side: Side) -> None:
+    def _set_svm(self, svc: SVC, projection: Floats | None, side: Side) -> None:
         """Keep what prediction needs: the decisions and the support sets or, with a projection, all sets."""
         self.support_ = np.asarray(svc.support_)
-        self.machine_ = Machine.of(svc, projection)
+        self.svm_ = PairwiseSVM.of(svc, projection)
         self.side_ = side.chosen(self.support_ if projection is None else np.arange(side.n_sets))
+
+    def _scaling(self) -> Scaling | None:
+        return self.scaling_
+
+    def _set_scaling(self, scaling: Scaling | None) -> None:
+        self.scaling_ = scaling
 
     def _scaled(self, bags: Bags) -> Bags:
         return bags if self.scaling_ is None else self.scaling_.apply(bags)
 
     def _kernel_rows(self, X: Any) -> Floats:
         """Return the kernel between new sets and those that prediction needs."""
-        check_is_fitted(self, "machine_")
+        check_is_fitted(self, "svm_")
         bags = self._scaled(as_bags(self, X, reset=False))
         side = self._side(bags, self.gamma_, self.threshold_, self.side_.center)
         return self._between(side, self.side_)
@@ -165,12 +171,12 @@ class BaseSetSVC(CanSave, SetClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> Floats:
         """Return the decisions: (n_sets,) for two classes, positive for the second; else (n_sets, n_classes)."""
         rows = self._kernel_rows(X)
-        return self.machine_.decisions(rows, len(self.classes_))
+        return self.svm_.decisions(rows, len(self.classes_))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Predict the class of each set."""
         rows = self._kernel_rows(X)
-        return np.asarray(self.classes_[self.machine_.winners(rows, len(self.classes_))])
+        return np.asarray(self.classes_[self.svm_.winners(rows, len(self.classes_))])
 
     @available_if(_wants_probabilities)
     def predict_proba(self, X: Any) -> Array:
@@ -194,7 +200,7 @@ class BaseSetSVC(CanSave, SetClassifierMixin, BaseEstimator):
         -------
         RangeCheck
         """
-        check_is_fitted(self, "machine_")
+        check_is_fitted(self, "svm_")
         return checked_range(self.scaling_, as_bags(self, X, reset=False), getattr(self, "largest_set_", 0))
 
     def __sklearn_tags__(self) -> Any:

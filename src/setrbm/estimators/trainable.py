@@ -12,7 +12,6 @@ from setrbm._types import Array
 from setrbm._warnings import warn
 from setrbm.engines import get_engine, suited_engine
 from setrbm.estimators.callbacks import with_callbacks
-from setrbm.estimators.files import Saveable
 from setrbm.estimators.inputs import (
     labeled_sets,
     labeled_stream,
@@ -20,6 +19,7 @@ from setrbm.estimators.inputs import (
     unchanged_on_error,
     warn_if_constant,
 )
+from setrbm.estimators.prediction import BaseSetClassifier
 from setrbm.estimators.progress import following
 from setrbm.estimators.settings import Settings, check_execution, flag, one_of, refuse_divergence
 from setrbm.shards import Shards
@@ -27,7 +27,7 @@ from setrbm.tools.threads import as_threads
 from setrbm.training import HISTORY, InMemory, Monitor, Outcome, Schedule, Source, Streamed, Training, train
 
 
-class Trainable(Saveable):
+class Trainable(BaseSetClassifier):
     """``fit`` and ``partial_fit`` of one model with given settings."""
 
     @with_callbacks
@@ -62,7 +62,7 @@ class Trainable(Saveable):
             if settings.early_stopping:
                 source = source.hold_out(settings.validation_fraction, self.seed_)
             outcome = self._train(settings, source, settings.schedule(self.n_epochs_, again), monitor)
-            self._set_fitted(settings, outcome, more=again)
+            self._set_result(settings, outcome, more=again)
         if outcome.interrupted:
             raise KeyboardInterrupt
         warn_if_worse_than_guessing(settings, outcome, len(self.classes_))
@@ -98,7 +98,7 @@ class Trainable(Saveable):
             outcome = self._train(settings, source, Schedule(1, first_epoch=self.n_epochs_), monitor)
             if outcome.interrupted:
                 raise KeyboardInterrupt
-            self._set_fitted(settings, outcome, more=True)
+            self._set_result(settings, outcome, more=True)
         return self
 
     def _checked_settings(self) -> Settings:
@@ -133,7 +133,7 @@ class Trainable(Saveable):
         self.n_epochs_, self.best_epoch_ = 0, 0
         self.history_ = {name: [] for name in HISTORY}
         bags = (part.sets.bags for part in source)
-        self._set_letters(settings.start(bags, self.n_features_in_, len(self.classes_), self.seed_, source.dtype))
+        self._set_parameters(settings.start(bags, self.n_features_in_, len(self.classes_), self.seed_, source.dtype))
 
     def _train(self, settings: Settings, source: Source, schedule: Schedule, monitor: Monitor | None) -> Outcome:
         """Train from the present parameters."""

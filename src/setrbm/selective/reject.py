@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from setrbm._types import Floats, Integers, Mask
 from setrbm._warnings import warn
-from setrbm.estimators.file_parts import CanSave
 from setrbm.estimators.inputs import unchanged_on_error
+from setrbm.estimators.savable import CanSave
 from setrbm.estimators.scoring import SetClassifierMixin
 from setrbm.selective.checks import (
     check_classifier,
@@ -33,8 +33,6 @@ from setrbm.selective.checks import (
 from setrbm.selective.curves import Sureness, check_sureness, sureness
 from setrbm.selective.promise import Promise, check_fraction, fewest_sets, promise, share_left
 from setrbm.tools.text import listed
-
-CHANGED = "sureness and per_class must be those of fit. Fit again after changing a setting."
 
 
 def _classifier_has(name: str) -> Any:
@@ -168,8 +166,7 @@ class RejectOption(CanSave, MetaEstimatorMixin, SetClassifierMixin, BaseEstimato
         check_is_fitted(self, "promise_")
         check_fraction("precision", precision)
         self._check_settings()
-        if self.sureness != self.sureness_ or self.per_class == isinstance(self.promise_, Promise):
-            raise ValueError(CHANGED)
+        self._check_unchanged()
         if self.held_out_ is None:
             raise ValueError("The model must know its held-out sets. It was saved by an earlier version: fit it again.")
         other = copy.copy(self)
@@ -181,7 +178,7 @@ class RejectOption(CanSave, MetaEstimatorMixin, SetClassifierMixin, BaseEstimato
 
     def _promise(self, classifier: Any, held_out: HeldOut) -> None:
         """Set the thresholds."""
-        self._keep(classifier, self._promises(held_out, len(classifier.classes_)), held_out)
+        self._set_promises(classifier, self._promises(held_out, len(classifier.classes_)), held_out)
         self._warn_of_refusals()
 
     def _promises(self, held_out: HeldOut, n_classes: int) -> list[Promise]:
@@ -217,6 +214,10 @@ class RejectOption(CanSave, MetaEstimatorMixin, SetClassifierMixin, BaseEstimato
         if not isinstance(self.per_class, bool | np.bool_):
             raise ValueError(f"per_class must be True or False. Got {self.per_class!r}.")
 
+    def _check_unchanged(self) -> None:
+        if self.sureness != self.sureness_ or self.per_class == isinstance(self.promise_, Promise):
+            raise ValueError("sureness and per_class must be those of fit. Fit again after changing a setting.")
+
     def _confidence_of_each(self, n_classes: int) -> float:
         """Return the confidence of each promise: all hold together if each may fail with its share of the rest."""
         return 1.0 - (1.0 - self.confidence) / n_classes if self.per_class else self.confidence
@@ -233,7 +234,7 @@ class RejectOption(CanSave, MetaEstimatorMixin, SetClassifierMixin, BaseEstimato
     def _of_class(self, of_class: Mask, scores: Floats, right: Mask, n_classes: int) -> Promise:
         return promise(scores[of_class], right[of_class], self.precision, self._confidence_of_each(n_classes))
 
-    def _keep(self, classifier: Any, promises: Sequence[Promise], held_out: HeldOut | None) -> None:
+    def _set_promises(self, classifier: Any, promises: Sequence[Promise], held_out: HeldOut | None) -> None:
         """Set the fitted attributes, given one promise, or one per class."""
         self.classifier_, self.classes_, self.held_out_ = classifier, np.asarray(classifier.classes_), held_out
         self.sureness_ = self.sureness

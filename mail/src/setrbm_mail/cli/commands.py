@@ -103,7 +103,7 @@ def fit(
     are left to a person. A precision of 0.95 takes at least 200 documents, of 0.9 at least 100, and more if the model
     errs.
     """
-    from setrbm.estimators import save
+    from setrbm import save
     from setrbm_mail.answers import document_classifier
 
     known = Reader(folder, output, options, cluster, quiet).labeled(manifest, partial(_check_enough, precision))
@@ -212,7 +212,7 @@ def _noting(problems: list[Problem], documents: Iterable[Document]) -> Iterator[
 
 
 def _load(path: Path) -> Any:
-    from setrbm.estimators import load
+    from setrbm import load
     from setrbm.estimators.pipelines import first_step
     from setrbm_mail.features import DocumentFeatures
 

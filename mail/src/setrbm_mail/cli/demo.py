@@ -49,7 +49,7 @@ def run(output: Path, show: bool) -> dict[str, Any]:
     show : bool
         Whether to say what is done.
     """
-    from setrbm.estimators import save
+    from setrbm import save
     from setrbm_mail.answers import classify, document_classifier
 
     begin = time.perf_counter()

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
-from setrbm import persistence
 from setrbm._types import Array
 from setrbm.estimators.callbacks import with_callbacks
-from setrbm.estimators.files import Saveable
 from setrbm.estimators.inputs import unchanged_on_error
+from setrbm.estimators.prediction import BaseSetClassifier
 from setrbm.estimators.progress import following
 from setrbm.estimators.search import refits
 from setrbm.estimators.search.choices import Choices, check_scored_classes
@@ -17,9 +16,10 @@ from setrbm.estimators.search.results import of_splits, restored, results_of, st
 from setrbm.estimators.search.search import Search
 from setrbm.estimators.settings import Settings, check_execution, is_count
 from setrbm.pooling import MIXED
+from setrbm.tools.json_values import from_json, to_json
 
 
-class Choosing(Saveable):
+class Choosing(BaseSetClassifier):
     """``fit`` that trains every combination of the choices side by side, and keeps or refits the best."""
 
     # The settings that may be lists of values to choose from.
@@ -81,11 +81,11 @@ class Choosing(Saveable):
         chosen = {"best_index": self.best_index_, "cv_results": stored(self.cv_results_)}
         # What was chosen may be a mixture, but only one part of it kept.
         kept = {"pooling": self.settings_.pooling, "scale": self.settings_.scale}
-        return {"chosen": persistence.to_json(chosen), "kept": kept}
+        return {"chosen": to_json(chosen), "kept": kept}
 
     def _restored_settings(self, description: dict[str, Any]) -> Settings:
         self._choices()
-        self._record(*restored(persistence.from_json(description["chosen"]), self.stopping))
+        self._record(*restored(from_json(description["chosen"]), self.stopping))
         # Files of earlier versions keep what was chosen.
         kept, settings = description.get("kept", {}), self._settings(**self.best_params_)
         return replace(settings, **{name: kept.get(name, getattr(settings, name)) for name in ("pooling", "scale")})

@@ -98,7 +98,7 @@ def keep(search: Search, refitted: dict[Any, Outcome]) -> None:
         sound, settings = [search.candidates[search.best].outcomes[0]], settings.members[0]
     estimator.seed_ = search.seed
     params = joined([outcome.params for outcome in sound])
-    estimator._set_fitted(settings, replace(sound[0], params=params))
+    estimator._set_result(settings, replace(sound[0], params=params))
     estimator.temperature_ = float(len(sound))
     if search.choices.calibrate and not search.interrupted:
         try:

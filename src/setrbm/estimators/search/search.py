@@ -210,7 +210,7 @@ class Search:
         view._set_scaling(None)
         scores = []
         for source, outcome in zip(self.sources, candidate.outcomes, strict=True):
-            view._set_fitted(candidate.settings.members[0], outcome)
+            view._set_result(candidate.settings.members[0], outcome)
             held_out = source.held_out
             scores.append(self.choices.scoring(view, self.sets.bags[held_out], view.classes_[self.sets.y[held_out]]))
         return replace(candidate, scores=np.array(scores, dtype=float))

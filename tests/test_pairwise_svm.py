@@ -3,7 +3,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from setrbm.estimators.machine import Calibration, Machine
+from setrbm.estimators.pairwise_svm import Calibration, PairwiseSVM
 
 
 def problem(n_classes, seed, n=40):
@@ -22,13 +22,13 @@ def kernel(A, B):
 def test_decisions_and_classes_equal_those_of_svc(n_classes, seed):
     X, y, new = problem(n_classes, seed)
     svc = SVC(kernel="precomputed", C=3.0).fit(kernel(X, X), y)
-    rows, machine = kernel(new, X), Machine.of(svc)
-    decisions = machine.decisions(rows[:, svc.support_], n_classes)
+    rows, svm = kernel(new, X), PairwiseSVM.of(svc)
+    decisions = svm.decisions(rows[:, svc.support_], n_classes)
     np.testing.assert_allclose(decisions, svc.decision_function(rows), rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(machine.winners(rows[:, svc.support_], n_classes), svc.predict(rows))
+    np.testing.assert_array_equal(svm.winners(rows[:, svc.support_], n_classes), svc.predict(rows))
     ovo = svc.set_params(decision_function_shape="ovo").decision_function(rows).reshape(len(new), -1)
     sign = -1.0 if n_classes == 2 else 1.0
-    np.testing.assert_allclose(machine.pairwise(rows[:, svc.support_]), sign * ovo, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(svm.pairwise(rows[:, svc.support_]), sign * ovo, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -38,19 +38,19 @@ def test_a_projection_is_applied_to_rows_of_all_training_sets(n_classes):
     kept = vectors[:, -10:]
     svc = SVC(kernel="precomputed").fit((kept * values[-10:]) @ kept.T, y)
     rows = kernel(new, X)
-    decisions = Machine.of(svc, kept @ kept.T).decisions(rows, n_classes)
+    decisions = PairwiseSVM.of(svc, kept @ kept.T).decisions(rows, n_classes)
     np.testing.assert_allclose(decisions, svc.decision_function(rows @ kept @ kept.T), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_undecided_pairs_go_to_the_class_that_svc_takes(n_classes):
     n_pairs = n_classes * (n_classes - 1) // 2
-    machine = Machine(np.zeros((1, n_pairs)), np.zeros(n_pairs))
+    svm = PairwiseSVM(np.zeros((1, n_pairs)), np.zeros(n_pairs))
     svc = SVC(kernel="precomputed").fit(np.zeros((2 * n_classes, 2 * n_classes)), np.arange(2 * n_classes) % n_classes)
     assert (svc.intercept_ == 0).all()
     rows = np.zeros((1, 2 * n_classes))
-    assert machine.winners(rows[:, :1], n_classes) == svc.predict(rows)
-    np.testing.assert_array_equal(machine.decisions(rows[:, :1], n_classes), svc.decision_function(rows))
+    assert svm.winners(rows[:, :1], n_classes) == svc.predict(rows)
+    np.testing.assert_array_equal(svm.decisions(rows[:, :1], n_classes), svc.decision_function(rows))
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,23 +14,17 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from setrbm._types import Floats, Integers
-from setrbm.bags import Bags, offsets_of
-from setrbm.estimators.file_parts import CanSave
+from setrbm.bags import Bags
 from setrbm.estimators.labels import as_labels, codes_of
+from setrbm.estimators.savable import CanSave
 from setrbm.estimators.settings import flag_or_auto, integer, one_of
-from setrbm.estimators.word_pairs import pairs_help
-from setrbm.estimators.word_weights import LENGTH, WEIGHTS, information, smooth_idf, weighted
+from setrbm.text.documents import as_pages
+from setrbm.text.word_pairs import pairs_help
+from setrbm.text.word_weights import LENGTH, WEIGHTS, information, smooth_idf, weighted
 from setrbm.tools.text import count
 
 # scikit-learn's default: two or more letters, digits or underscores.
 WORD = re.compile(r"\b\w\w+\b")
-
-Page = TypeVar("Page")
-# What to write instead of a page that is not text.
-CURES: dict[type, str] = {
-    bytes: " Decode it first: page.decode().",
-    type(None): " A page without text is ''.",
-}
 
 
 class RareWordsError(ValueError):
@@ -75,7 +68,7 @@ class PageWords(CanSave, TransformerMixin, BaseEstimator, auto_wrap_output_keys=
     --------
     >>> from sklearn.pipeline import make_pipeline
     >>> from setrbm import ClassSetRBMCV
-    >>> from setrbm.estimators import PageWords
+    >>> from setrbm.text import PageWords
     >>> documents = [
     ...     ["Dear customer, your invoice is attached.", "Amount due: 40 euros."],
     ...     ["Please find our invoice below.", "Total amount: 99 euros.", "Terms of sale."],
@@ -218,8 +211,8 @@ class PageWords(CanSave, TransformerMixin, BaseEstimator, auto_wrap_output_keys=
         idf = smooth_idf(n_sets_of_word, n_sets_of_class.sum())
         if self.weights == "tfidf":
             return idf, n_sets_of_word
-        told = information(n_sets_of_word_and_class, n_sets_of_class)
-        return idf * np.sqrt(told), n_sets_of_word * told
+        gain = information(n_sets_of_word_and_class, n_sets_of_class)
+        return idf * np.sqrt(gain), n_sets_of_word * gain
 
     def _check_settings(self) -> None:
         one_of(*WEIGHTS)("weights", self.weights)
@@ -246,53 +239,3 @@ def _sums(counts: Any, offsets: Integers) -> Any:
     pages, starts = np.arange(n_pages, dtype=np.int32), offsets.astype(np.int32)
     pages_of_sets = sparse.csr_array((np.ones(n_pages, counts.dtype), pages, starts))
     return sparse.csr_array(pages_of_sets @ counts)
-
-
-def as_pages(documents: Any) -> tuple[list[str], Integers]:
-    """Return the pages of all documents and the offsets at which each document begins; refuse what is not text."""
-    if isinstance(documents, str | bytes | dict | set | Bags) or not _is_list_like(documents):
-        cure = " One document is [pages]." if isinstance(documents, str) else ""
-        raise TypeError(f"X must be a list of documents, each a list of page texts. Got {_in_words(documents)}.{cure}")
-    return joined_pages([_as_document(document, k) for k, document in enumerate(documents)], "Drop them first.")
-
-
-def joined_pages(sets: list[list[Page]], cure: str) -> tuple[list[Page], Integers]:
-    """Return the pages of all documents and the offsets at which each begins; refuse documents without pages."""
-    if not sets:
-        raise ValueError("There must be at least one document. Got none.")
-    sizes = np.array([len(pages) for pages in sets])
-    if (empty := np.flatnonzero(sizes == 0)).size:
-        raise ValueError(
-            f"Every document must have at least one page. Got {empty.size} without pages of {len(sizes)} documents, "
-            f"the first at index {empty[0]}. {cure}"
-        )
-    return [page for pages in sets for page in pages], offsets_of(sizes)
-
-
-def _as_document(document: Any, k: int) -> list[str]:
-    if isinstance(document, str | bytes | dict | set) or not _is_list_like(document):
-        cure = " A document of one page is [text]." if isinstance(document, str) else ""
-        raise TypeError(
-            f"Each document must be a list of page texts. Got {_in_words(document)} for the document at index {k}."
-            f"{cure}"
-        )
-    pages = list(document)
-    for s, page in enumerate(pages):
-        if not isinstance(page, str):
-            raise TypeError(
-                f"Every page must be text (str). Got {_in_words(page)} for page {s} of the document at index {k}."
-                + CURES.get(type(page), "")
-            )
-    return pages
-
-
-def _is_list_like(value: Any) -> bool:
-    """Return whether a value can be read element by element; iterating over a frame or a matrix gives no elements."""
-    return isinstance(value, Iterable) and not sparse.issparse(value) and not hasattr(value, "columns")
-
-
-def _in_words(value: Any) -> str:
-    """Return what a value is, for a message."""
-    if isinstance(value, str):
-        return f"the text {value[:40]!r}"
-    return "None" if value is None else f"an object of class {type(value).__name__}"

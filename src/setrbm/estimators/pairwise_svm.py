@@ -17,7 +17,7 @@ from setrbm._types import Array, Floats, Integers
 
 
 @dataclass(frozen=True)
-class Machine:
+class PairwiseSVM:
     """A linear function of the kernel for each pair of classes, positive for the first class of the pair.
 
     Parameters
@@ -31,7 +31,7 @@ class Machine:
     intercept: Floats
 
     @classmethod
-    def of(cls, svc: Any, projection: Floats | None = None) -> Machine:
+    def of(cls, svc: Any, projection: Floats | None = None) -> PairwiseSVM:
         """Return the decisions of a fitted SVC.
 
         Without a projection, rows of the kernel hold its support sets. With one, they hold all training sets, and are

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from setrbm.estimators.page_words import WORD
 from setrbm.explain import Explanation
+from setrbm.text.page_words import WORD
 
 # A snippet has about this many characters; it ends between words unless a word is longer than SLACK.
 WIDTH, SLACK = 80, 20
