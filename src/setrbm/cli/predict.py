@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from setrbm.cli._cluster import score_on_cluster, show_receipts
+from setrbm.cli._cluster import score_on_cluster, show_results
 from setrbm.cli._data import DataFile, refuse_swapped
 from setrbm.cli._models import load_model, note_unknown, unknown_documents
 from setrbm.cli._options import (
@@ -73,7 +73,7 @@ def predict(
         if check_range or force:
             raise Refused("With --cluster, neither --check-range nor --force can be used.")
         results = score_on_cluster(cluster, model, data, output, _scoring(file, proba), quiet)
-        show_receipts(results, model, data, output, json)
+        show_results(results, model, data, output, json)
         return
     with cluster.connect():
         _predict_here(model, file, output, proba, check_range, force, json)
