@@ -97,10 +97,7 @@ def say_first_what_it_does(app: Any, doctree: nodes.document) -> None:
 
 autosummary_generate = True
 # Pages whose names differ from another's in case only would overwrite it on some disks.
-autosummary_filename_map = {
-    "setrbm.selective.promise": "setrbm.selective.promise-function",
-    "setrbm.evaluation.statistics.friedman": "setrbm.evaluation.statistics.friedman-function",
-}
+autosummary_filename_map = {"setrbm.selective.promise": "setrbm.selective.promise-function"}
 autosummary_context = {
     "own_methods": {
         name: own_members(cls, (types.FunctionType, classmethod, staticmethod))

@@ -1,6 +1,7 @@
 """Clusters for tests: real workers on 127.0.0.1, killed at a chosen place or as often as wanted."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -32,6 +33,21 @@ def make_work(folder):
         write_csv(folder / f"part-{k}.csv", bags[15 * k : 15 * k + 15])
     write_csv(folder / "data.csv", bags, y)
     return folder
+
+
+def model_of(work):
+    return work / "model.safetensors"
+
+
+def inputs_of(work):
+    return sorted(work.glob("part-*.csv"))
+
+
+def many_files(work, folder, n):
+    folder.mkdir()
+    for k in range(n):
+        shutil.copy(work / f"part-{k % N_FILES}.csv", folder / f"{k:03d}.csv")
+    return sorted(folder.iterdir())
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from _harness import Benchmark, mail_sets, wall
 from setrbm import Bags, ClassSetRBM, save
 from setrbm.dask import Scoring, score_files
 from setrbm.dask.cluster import Cluster
-from setrbm.dask.scoring import _jobs, score_file
+from setrbm.dask.scoring import _tasks, score_file
 from setrbm.datasets import write_parquet
 from setrbm_mail import read_documents as read_here
 from setrbm_mail.cluster import read_documents
@@ -64,14 +64,14 @@ def archive(folder: Path, n_sets: int) -> tuple[Path, list[Path]]:
 
 def bare(model: Path, paths: list[Path], output: Path) -> None:
     """Score files one after the other in this process, on one thread."""
-    for job in _jobs(model, paths, output, Scoring()):
-        receipt = score_file(job)
-        assert not receipt.failed, receipt.failed
+    for job in _tasks(model, paths, output, Scoring()):
+        result = score_file(job)
+        assert not result.failed, result.failed
 
 
 def on_cluster(client: Any, model: Path, paths: list[Path], output: Path) -> None:
-    receipts = score_files(model, paths, output, client=client)
-    assert not any(one.failed for one in receipts)
+    results = score_files(model, paths, output, client=client)
+    assert not any(one.failed for one in results)
 
 
 def timed(run: Any, output: Path) -> float:

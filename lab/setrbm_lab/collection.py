@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from setrbm.datasets.benchmarks import BENCHMARKS
-from setrbm.evaluation.statistics import LEVEL, Comparison, holm, paired_t_test
+from setrbm.evaluation.statistics import LEVEL, Comparison, paired_t_test
 from setrbm_lab import results, runs
 from setrbm_lab.paper import FOLDS, REPEATS
 from setrbm_lab.records import Run
 from setrbm_lab.results import Fold
+from setrbm_lab.statistics import holm
 from setrbm_lab.systems import COMPARED, OURS
 from setrbm_lab.tables import Layout, Table
 

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from setrbm.evaluation.statistics import (
-    LEVEL,
-    SAME,
-    Friedman,
-    cliques,
-    corrected_t_test,
-    critical_difference,
-    friedman,
-    summarize,
-)
+from setrbm.evaluation.statistics import LEVEL, SAME, corrected_t_test, summarize
 from setrbm_lab.rendering import escape_markdown, interval, markdown_table, number, p_value, signed, title
 from setrbm_lab.results import Fold
+from setrbm_lab.statistics import Friedman, cliques, critical_difference, friedman
 from setrbm_lab.systems import OURS
 from setrbm_lab.tables import Marking, Table1
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from setrbm.evaluation.statistics import SAME, cliques
+from setrbm.evaluation.statistics import SAME
+from setrbm_lab.statistics import cliques
 
 # Okabe and Ito's palette, safe for color-blind readers; lines also differ by marker or dash.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")

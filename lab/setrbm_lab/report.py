@@ -9,7 +9,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from statistics import median, stdev
 
-from setrbm.evaluation.statistics import expected_calibration_error
 from setrbm_lab import account, comparisons
 from setrbm_lab.effects import BASE, EFFECTS, TITLES, curves
 from setrbm_lab.paper import SOURCE
@@ -17,6 +16,7 @@ from setrbm_lab.plots import draw_critical_difference, draw_setting
 from setrbm_lab.records import Records
 from setrbm_lab.rendering import as_markdown, escape_markdown, markdown_table, number, title
 from setrbm_lab.results import Fold
+from setrbm_lab.statistics import expected_calibration_error
 from setrbm_lab.systems import FORMER, OURS
 from setrbm_lab.table_plots import draw_accuracies
 from setrbm_lab.tables import Table1

@@ -14,13 +14,13 @@ from setrbm.evaluation.statistics import (
     Comparison,
     Summary,
     corrected_t_test,
-    holm,
     one_sample_interval,
     paired_t_test,
     summarize,
 )
 from setrbm_lab.paper import DATASETS, FOLDS, PAPER_SYSTEMS, REPEATS, TABLE_1
 from setrbm_lab.results import Fold
+from setrbm_lab.statistics import holm
 
 # "plain" is the paper's test; "corrected" allows for overlapping training parts; "holm" also for multiple comparisons.
 Marking = Literal["plain", "corrected", "holm"]

@@ -8,7 +8,6 @@ import pytest
 from scipy import stats
 
 from made_rows import FOLDS, REPEATS, cell, row
-from setrbm.evaluation.statistics import holm
 from setrbm_lab import results
 from setrbm_lab.collection import TRIES, Collection, CollectionRecords
 from setrbm_lab.collection_plots import MARKERS
@@ -16,6 +15,7 @@ from setrbm_lab.collection_report import collection_text, write_collection_repor
 from setrbm_lab.paper import DATASETS
 from setrbm_lab.plots import COLORS
 from setrbm_lab.rendering import escape_markdown, interval, p_value
+from setrbm_lab.statistics import holm
 from setrbm_lab.systems import COMPARED, FORMER, OURS
 from test_reproduce import run
 

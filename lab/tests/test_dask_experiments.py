@@ -14,7 +14,7 @@ from setrbm import Bags, ClassSetRBM
 from setrbm.dask.cluster import Cluster, Failed
 from setrbm.dask.folds import predict_folds
 from setrbm.datasets import load_musk1
-from setrbm.estimators.trainable import DivergenceError
+from setrbm.estimators.settings import DivergenceError
 from setrbm.evaluation.splits import repeated_folds, system_seed
 from setrbm_lab import results
 from setrbm_lab.cluster import _data_of, _job, run_plan

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from made_rows import FOLDS, REPEATS, cell, everywhere, row
-from setrbm.evaluation.statistics import critical_difference
 from setrbm_lab.account import AFTER, BEFORE, CHANGE, duration
 from setrbm_lab.budgets import budget_of, settings_of
 from setrbm_lab.collection import Collection, CollectionRecords
@@ -16,6 +15,7 @@ from setrbm_lab.paper import DATASETS, TABLE_1
 from setrbm_lab.records import Records
 from setrbm_lab.rendering import as_html, as_latex, interval
 from setrbm_lab.report import ACCURACIES, RANKS, report_text, write_report
+from setrbm_lab.statistics import critical_difference
 from setrbm_lab.systems import ROWS as SYSTEMS
 from setrbm_lab.tables import Table1
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from made_rows import FOLDS, REPEATS, cell, everywhere, row
-from setrbm.evaluation.statistics import corrected_t_test, holm, one_sample_interval, paired_t_test
+from setrbm.evaluation.statistics import corrected_t_test, one_sample_interval, paired_t_test
 from setrbm_lab.paper import DATASETS, PAPER_SYSTEMS, TABLE_1
+from setrbm_lab.statistics import holm
 from setrbm_lab.tables import Table1
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
-from clusters import cluster_of, dying_workers, marks, settings
+from clusters import cluster_of, dying_workers, marks, model_of, settings
 from setrbm import save
 from setrbm.dask import ClusterError, score_files, scoring
 from setrbm_mail import Limits, Reading, document_classifier
@@ -18,7 +18,6 @@ from setrbm_mail import read_documents as read_here
 from setrbm_mail.cluster import ClusterProgress, iter_documents, read_documents
 from setrbm_mail.generate import generate_mail
 from setrbm_mail.scoring import DocumentScoring
-from test_dask_scoring import model_of
 
 pytestmark = marks
 # Text layers only, which is fast.
@@ -28,7 +27,7 @@ TEXT = Reading(ocr="never")
 def test_other_ways_of_reading_have_outputs_of_their_own(work, tmp_path):
     ways = [{}, {"reading": TEXT}, {"reading": Reading(dpi=100.0)}, {"limits": Limits(words=10)}]
     ways += [{"reading": Reading(dpi=100.0, ocr="never")}, {"limits": Limits(words=10, pages=1)}]
-    jobs = [scoring._jobs(model_of(work), [tmp_path], tmp_path / "out", DocumentScoring(**how)) for how in ways]
+    jobs = [scoring._tasks(model_of(work), [tmp_path], tmp_path / "out", DocumentScoring(**how)) for how in ways]
     assert len({job.output for (job,) in jobs}) == len({job.receipt for (job,) in jobs}) == len(ways)
 
 

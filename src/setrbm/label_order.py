@@ -34,27 +34,27 @@ def check_order(sets: Any, values: Any, name: str = "y") -> None:
     positions = getattr(sets, "positions", None)
     if index.name is None and given in (list(range(len(ids))), [] if positions is None else positions.tolist()):
         return
-    if len(given) == len(ids) and _are_integers(given) and not any(isinstance(one, int | float) for one in ids):
+    if len(given) == len(ids) and _are_integers(given) and not any(isinstance(id_, int | float) for id_ in ids):
         return
     in_order = f"{name}.loc[{'bags' if hasattr(sets, 'X') else 'X'}.ids]"
     cure = f"If the values are in the order of the sets, and their index is not, use {name}.to_numpy()."
     if Counter(given) == Counter(ids):
-        differ = [k for k, (one, other) in enumerate(zip(given, ids, strict=True)) if one != other]
+        differ = [k for k, (value, id_) in enumerate(zip(given, ids, strict=True)) if value != id_]
         raise ValueError(
             f"{name} must be in the order of the sets. Its index holds the same ids in another order: {len(differ):,} "
             f"of {len(ids):,} differ, the first {given[differ[0]]!s} at index {differ[0]}, where the set is "
             f"{ids[differ[0]]!s}. Use {in_order}. {cure}"
         )
     known = set(given)
-    lacking = [k for k, one in enumerate(ids) if one not in known]
-    if not lacking:
+    missing = [k for k, id_ in enumerate(ids) if id_ not in known]
+    if not missing:
         raise ValueError(
             f"{name} must hold one value per set, in their order. Its index holds the ids of all {len(ids):,} sets and "
             f"more: {len(given):,}. Use {in_order}."
         )
     raise ValueError(
-        f"The index of {name} must hold the ids of the sets. It lacks {len(lacking):,} of {len(ids):,}, the first "
-        f"{ids[lacking[0]]!r} at index {lacking[0]}, where it has {_at(given, lacking[0])}. {cure} If sets were split, "
+        f"The index of {name} must hold the ids of the sets. It lacks {len(missing):,} of {len(ids):,}, the first "
+        f"{ids[missing[0]]!r} at index {missing[0]}, where it has {_at(given, missing[0])}. {cure} If sets were split, "
         f"put the values in the order of all sets first: {in_order}."
     )
 
@@ -72,10 +72,10 @@ def _comparable(given: npt.NDArray[Any], ids: npt.NDArray[Any]) -> tuple[list[An
         # Times of different units.
         common = np.promote_types(given.dtype, ids.dtype)
         given, ids = given.astype(common), ids.astype(common)
-    ours, theirs = given.tolist(), ids.tolist()
-    if not set(ours) & set(theirs) and set(map(_as_text, ours)) & set(map(_as_text, theirs)):
-        return [_as_text(one) for one in ours], [_as_text(one) for one in theirs]
-    return ours, theirs
+    given_values, id_values = given.tolist(), ids.tolist()
+    if not set(given_values) & set(id_values) and set(map(_as_text, given_values)) & set(map(_as_text, id_values)):
+        return list(map(_as_text, given_values)), list(map(_as_text, id_values))
+    return given_values, id_values
 
 
 def _as_text(value: Any) -> str:
@@ -85,7 +85,7 @@ def _as_text(value: Any) -> str:
 
 
 def _are_integers(values: list[Any]) -> bool:
-    return all(isinstance(one, int) for one in values)
+    return all(isinstance(value, int) for value in values)
 
 
 def _at(given: list[Any], k: int) -> str:

@@ -14,7 +14,7 @@ from setrbm.tools.progress import Bar
 from setrbm.tools.text import count
 
 if TYPE_CHECKING:
-    from setrbm.dask import Receipt, Scoring
+    from setrbm.dask import FileResult, Scoring
     from setrbm.dask.options import ClusterOptions
 
 MOST_FAILURES_SHOWN = 10
@@ -22,8 +22,8 @@ MOST_FAILURES_SHOWN = 10
 
 def score_on_cluster(
     options: ClusterOptions, model: Path, data: Path, output: Path | None, how: Scoring, quiet: bool
-) -> list[Receipt]:
-    """Score a file, or all data files of a folder, on a cluster; return what became of each."""
+) -> list[FileResult]:
+    """Score a file, or all data files of a folder, on a cluster; return the result of each."""
     from setrbm.dask import score_files
 
     if output is None:
@@ -32,14 +32,14 @@ def score_on_cluster(
     if data.is_dir() and os.path.realpath(data) == os.path.realpath(output):
         raise Refused(f"-o must name another folder than DATA: outputs must not become inputs. Got {str(data)!r}.")
     check_output_folder(output)
-    done: list[Receipt] = []
+    done: list[FileResult] = []
     with options.connect() as cluster, Bar("Scoring", len(inputs), quiet) as bar:
 
-        def show(receipt: Receipt) -> None:
-            done.append(receipt)
+        def show(result: FileResult) -> None:
+            done.append(result)
             bar.show(len(done), f"{len(done):,} of {count(len(inputs), 'file')}")
 
-        return score_files(model, inputs, output, how, client=cluster, on_receipt=show)
+        return score_files(model, inputs, output, how, client=cluster, on_result=show)
 
 
 def data_files(data: Path) -> list[Path]:
@@ -51,34 +51,34 @@ def data_files(data: Path) -> list[Path]:
     if not data.is_dir():
         return [data]
     files = sorted(path for path in data.iterdir() if path.is_file() and not path.name.startswith("."))
-    found = [path for path in files if is_input(path)]
-    if not found:
+    inputs = [path for path in files if is_input(path)]
+    if not inputs:
         raise Refused(f"The folder {str(data)!r} must hold data files: CSV, Parquet, svmlight, .npz or .jsonl.")
-    if len(found) < len(files):
-        typer.echo(f"Ignored {count(len(files) - len(found), 'other file')} in {data}.", err=True)
-    return found
+    if len(inputs) < len(files):
+        typer.echo(f"Ignored {count(len(files) - len(inputs), 'other file')} in {data}.", err=True)
+    return inputs
 
 
-def show_receipts(found: list[Receipt], model: Path, data: Path, output: Path | None, json: bool) -> None:
-    """Show what became of each file; exit with an error if one failed."""
+def show_results(results: list[FileResult], model: Path, data: Path, output: Path | None, json: bool) -> None:
+    """Show the result of each file; exit with an error if one failed."""
     if json:
-        show_json({"model": str(model), "data": str(data), "files": [vars(one) for one in found]})
+        show_json({"model": str(model), "data": str(data), "files": [vars(result) for result in results]})
     else:
-        _show(found, str(output))
-    if any(one.failed for one in found):
+        _show(results, str(output))
+    if any(result.failed for result in results):
         raise typer.Exit(FAILED)
 
 
-def _show(found: list[Receipt], output: str) -> None:
-    new = [one for one in found if one.is_new and not one.failed]
-    failed = [one for one in found if one.failed]
-    kept = len(found) - len(new) - len(failed)
-    n_sets = sum(one.n_sets for one in new)
+def _show(results: list[FileResult], output: str) -> None:
+    new = [result for result in results if result.is_new and not result.failed]
+    failed = [result for result in results if result.failed]
+    n_kept = len(results) - len(new) - len(failed)
+    n_sets = sum(result.n_sets for result in new)
     typer.echo(f"Scored {count(n_sets, 'set')} of {count(len(new), 'file')} into {output}.", err=True)
-    if kept:
-        typer.echo(f"{count(kept, 'output')} already existed.", err=True)
-    for one in failed[:MOST_FAILURES_SHOWN]:
-        typer.echo(f"Failed: {one.input}: {one.failed}", err=True)
+    if n_kept:
+        typer.echo(f"{count(n_kept, 'output')} already existed.", err=True)
+    for result in failed[:MOST_FAILURES_SHOWN]:
+        typer.echo(f"Failed: {result.input}: {result.failed}", err=True)
     if len(failed) > MOST_FAILURES_SHOWN:
         typer.echo(f"... and {len(failed) - MOST_FAILURES_SHOWN:,} more.", err=True)
     if failed:

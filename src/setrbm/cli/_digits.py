@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from setrbm.cli._parts import Part, drawn, rounded, strongest
+from setrbm.cli._parts import DemoPart, drawn, rounded, strongest
 from setrbm.cli._picture import draw_digits
 from setrbm.tools.output import percent, show_table
 
@@ -29,7 +29,7 @@ def new_model() -> Any:
     return ClassSetRBMCV(random_state=SEED)
 
 
-def run(show: bool) -> Part:
+def run(show: bool) -> DemoPart:
     """Train on sets of digits, and see whether the digit that gave a set its class decided the prediction."""
     from setrbm.cli.explain import described
     from setrbm.cli.fit import fit_with_bar
@@ -45,21 +45,21 @@ def run(show: bool) -> Part:
     model = new_model()
     fit_with_bar(model, bags, y, "Fitting", quiet=False)
     explanation = model.explain(tests)
-    found = _found(explanation, model.predict(tests), truth, planted)
-    found["sets"] = [
-        one | {"label": str(label), "digits": digits}
-        for one, label, digits in zip(
+    results = _results(explanation, model.predict(tests), truth, planted)
+    results["sets"] = [
+        item | {"label": str(label), "digits": digits}
+        for item, label, digits in zip(
             described(model, tests[:IN_PICTURE], model.explain(tests[:IN_PICTURE]), 5), truth, _digits_of(tests),
             strict=False,
         )
     ]  # fmt: skip
     if show:
-        _show(found)
-    picture = drawn(draw_digits, found["sets"], tests, explanation)
-    return Part("digits", found, model, (bags, y), (tests, truth), picture)
+        _show(results)
+    picture = drawn(draw_digits, results["sets"], tests, explanation)
+    return DemoPart("digits", results, model, (bags, y), (tests, truth), picture)
 
 
-def _found(explanation: Explanation, predicted: Array, truth: Array, planted: Array) -> dict[str, Any]:
+def _results(explanation: Explanation, predicted: Array, truth: Array, planted: Array) -> dict[str, Any]:
     """Return the accuracy, and how often the planted vector has the largest drop and decided."""
     import numpy as np
 
@@ -86,31 +86,31 @@ def _digits_of(bags: Bags) -> list[list[int]]:
     return [[known[vector.tobytes()] for vector in bags[k]] for k in range(IN_PICTURE)]
 
 
-def _show(found: dict[str, Any]) -> None:
-    n, hits = found["sets_with_the_digit"], found["decided_by_the_digit"]
+def _show(results: dict[str, Any]) -> None:
+    n, hits = results["sets_with_the_digit"], results["decided_by_the_digit"]
     typer.echo(
-        f"   Accuracy on {found['test_sets']} sets of other images: {percent(found['accuracy'])} (guessing: "
-        f"{percent(found['guessing'])}).\n"
+        f"   Accuracy on {results['test_sets']} sets of other images: {percent(results['accuracy'])} (guessing: "
+        f"{percent(results['guessing'])}).\n"
         f"   A digit decided if another class is predicted without it. Of {n} sets with a\n"
         f"   two or a seven, it was that digit in {hits}: {percent(hits / n)} (a random digit: "
-        f"{percent(found['decided_by_chance'])}).\n\n"
-        f"   The first {len(found['sets'])} test sets, with the digits that decided in brackets:"
+        f"{percent(results['decided_by_chance'])}).\n\n"
+        f"   The first {len(results['sets'])} test sets, with the digits that decided in brackets:"
     )
     headings = ("set", "digits", "is", "predicted", "p", "drop", "")
-    show_table("", headings, [_row(one) for one in found["sets"]])
+    show_table("", headings, [_row(item) for item in results["sets"]])
     typer.echo(
-        "   drop: the most that log p of the class falls if one digit is left out.\n"
+        "   drop: the most that log p of the class falls if item digit is left out.\n"
         "   No brackets: no single digit decided.\n"
     )
 
 
-def _row(one: dict[str, Any]) -> tuple[Any, ...]:
+def _row(item: dict[str, Any]) -> tuple[Any, ...]:
     marked = [
         f"[{digit}]" if vector["decided"] else f" {digit} "
-        for vector, digit in zip(one["vectors"], one["digits"], strict=True)
+        for vector, digit in zip(item["vectors"], item["digits"], strict=True)
     ]
-    right = one["predicted"] == one["label"]
+    right = item["predicted"] == item["label"]
     return (
-        one["set"], "".join(marked).rstrip(), one["label"], one["predicted"], f"{one['probability']:.3f}",
-        rounded(strongest(one)["drop"]), "" if right else "wrong",
+        item["set"], "".join(marked).rstrip(), item["label"], item["predicted"], f"{item['probability']:.3f}",
+        rounded(strongest(item)["drop"]), "" if right else "wrong",
     )  # fmt: skip

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from setrbm.cli._models import training
 from setrbm.cli._progress import FitProgress
+from setrbm.cli._training import errors_of_training
 from setrbm.tools.commands import Refused
 from setrbm.tools.progress import Bar
 
@@ -36,7 +36,7 @@ def cross_validate(
     classes, codes = np.unique(y, return_inverse=True)
     _check_folds(classes, np.bincount(codes), folds)
     splits = repeated_folds(y, folds, repeats, seed)
-    with Bar(title, total=len(splits), quiet=quiet) as bar, training(model):
+    with Bar(title, total=len(splits), quiet=quiet) as bar, errors_of_training(model):
         predict = _one_by_one if cluster is None else partial(_on_cluster, cluster)
         log_p, failures = predict(model, bags, y, splits, bar)
     truth = {k: codes[splits[k].test] for k in log_p}
@@ -69,12 +69,12 @@ def _on_cluster(
     def show(n_done: int) -> None:
         bar.show(n_done, f"{n_done} of {len(splits)} folds")
 
-    found = predict_folds(model, bags, y, splits, client=cluster, on_fold=show)
-    failed = {k: one for k, one in enumerate(found) if isinstance(one, Failed)}
-    if len(failed) == len(found):
+    outcomes = predict_folds(model, bags, y, splits, client=cluster, on_fold=show)
+    failed = {k: outcome for k, outcome in enumerate(outcomes) if isinstance(outcome, Failed)}
+    if len(failed) == len(outcomes):
         raise _error_of(failed[0])
-    log_p = {k: one for k, one in enumerate(found) if not isinstance(one, Failed)}
-    return log_p, [f"fold {k + 1} of {len(splits)}: {one.reason}" for k, one in failed.items()]
+    log_p = {k: outcome for k, outcome in enumerate(outcomes) if not isinstance(outcome, Failed)}
+    return log_p, [f"fold {k + 1} of {len(splits)}: {outcome.reason}" for k, outcome in failed.items()]
 
 
 def _error_of(failed: Failed) -> Exception:

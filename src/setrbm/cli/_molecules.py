@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from setrbm.cli._folds import cross_validate
-from setrbm.cli._parts import Part, drawn, strongest
+from setrbm.cli._parts import DemoPart, drawn, strongest
 from setrbm.cli._picture import draw_molecules
 from setrbm.tools.output import percent, show_table
 
@@ -30,7 +30,7 @@ def new_model() -> Any:
     return ClassSetRBMCV(constraint="xor", pooling="hard", random_state=SEED)
 
 
-def run(repeats: int, show: bool) -> Part:
+def run(repeats: int, show: bool) -> DemoPart:
     """Cross-validate, then fit a model, classify held-out molecules and explain how."""
     bags, y = _named_musk1()
     if show:
@@ -39,15 +39,15 @@ def run(repeats: int, show: bool) -> Part:
             f"   {bags.n_vectors} in all, with {bags.shape[1]} features. A molecule is a musk if at least one of its\n"
             "   conformations is; the label does not say which.\n"
         )
-    found: dict[str, Any] = {"cross_validation": _cross_validation(bags, y, repeats, show)}
+    results: dict[str, Any] = {"cross_validation": _cross_validation(bags, y, repeats, show)}
     model, tests = _fitted(bags, y)
-    found |= {"molecules": _explained(model, *tests), "chosen": model.best_params_}
+    results |= {"molecules": _explained(model, *tests), "chosen": model.best_params_}
     if show:
-        _show_molecules(found["molecules"], len(bags) - N_TEST)
-    accuracies = found["cross_validation"]["accuracy_by_fold"]
-    titled = [molecule | {"title": _title(molecule)} for molecule in found["molecules"]]
+        _show_molecules(results["molecules"], len(bags) - N_TEST)
+    accuracies = results["cross_validation"]["accuracy_by_fold"]
+    titled = [molecule | {"title": _title(molecule)} for molecule in results["molecules"]]
     picture = drawn(draw_molecules, titled, accuracies, PAPER)
-    return Part("musk1", found, model, (bags, y), tests, picture)
+    return DemoPart("musk1", results, model, (bags, y), tests, picture)
 
 
 def _named_musk1() -> tuple[Bags, Array]:
@@ -64,8 +64,8 @@ def _cross_validation(bags: Bags, y: Array, repeats: int, show: bool) -> dict[st
 
     from setrbm.evaluation.scores import accuracy
 
-    found, _ = cross_validate(new_model(), bags, y, FOLDS, repeats, SEED, "Cross-validating")
-    accuracies = [accuracy(fold) for fold in found.folds()]
+    predictions, _ = cross_validate(new_model(), bags, y, FOLDS, repeats, SEED, "Cross-validating")
+    accuracies = [accuracy(fold) for fold in predictions.folds()]
     mean, spread = float(np.mean(accuracies)), float(np.std(accuracies, ddof=1))
     if show:
         runs = "cross-validation" if repeats == 1 else f"cross-validation, {repeats} times"

@@ -1,4 +1,4 @@
-"""What the parts of the demo share: what they found, and the files they write."""
+"""What the parts of the demo share: their results, and the files they write."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Part:
+class DemoPart:
     """One part of the demo.
 
     Attributes
     ----------
     name : str
         The beginning of the names of its files.
-    found : dict
+    results : dict
         The results, for JSON.
     model : ClassSetRBMCV
     data, tests : tuple of Bags and labels
@@ -30,7 +30,7 @@ class Part:
     """
 
     name: str
-    found: dict[str, Any]
+    results: dict[str, Any]
     model: Any
     data: tuple[Bags, Array]
     tests: tuple[Bags, Array]
@@ -59,9 +59,9 @@ def drawn(draw: Callable[..., bytes], *arguments: Any) -> bytes | None:
         return None
 
 
-def strongest(one: dict[str, Any]) -> dict[str, Any]:
+def strongest(item: dict[str, Any]) -> dict[str, Any]:
     """Return the vector of an explained set with the largest drop."""
-    vector: dict[str, Any] = one["vectors"][one["strongest_vector"] - 1]
+    vector: dict[str, Any] = item["vectors"][item["strongest_vector"] - 1]
     return vector
 
 

@@ -31,7 +31,7 @@ def draw_digits(sets: Sequence[dict[str, Any]], bags: Bags, explanation: Explana
     """
     from matplotlib.figure import Figure
 
-    most = max(len(one["vectors"]) for one in sets)
+    most = max(len(item["vectors"]) for item in sets)
     widths = (1.6, *[1.0] * most, 0.25, 1.0)
     figure: Any = Figure(figsize=(1.25 * sum(widths), 1.5 * len(sets) + 1.0), dpi=150)
     grid = figure.add_gridspec(
@@ -48,26 +48,33 @@ def draw_digits(sets: Sequence[dict[str, Any]], bags: Bags, explanation: Explana
     pixels = [_pixels(explanation[k]) for k in range(len(sets))]
     # The few largest contributions may be beyond the end of the scale, or the others would be pale.
     largest = 0.8 * max((float(abs(values).max()) for values in pixels if values is not None), default=1.0)
-    for k, one in enumerate(sets):
-        _write_set(figure.add_subplot(grid[k, 0]), one)
-        for s, vector in enumerate(one["vectors"]):
+    for k, item in enumerate(sets):
+        _write_set(figure.add_subplot(grid[k, 0]), item)
+        for s, vector in enumerate(item["vectors"]):
             _draw_digit(figure.add_subplot(grid[k, s + 1]), bags[k][s], vector["drop"], vector["decided"])
         image = _draw_pixels(figure.add_subplot(grid[k, most + 2]), pixels[k], largest)
     _write_around(figure, grid, image)
     return _as_png(figure)
 
 
-def _pixels(one: Explanation) -> Array | None:
+def _pixels(explanation: Explanation) -> Array | None:
     """Return the contributions of the digit with the largest drop; None if no digit decided."""
-    pixels: Array = one.contributions[one.drop.argmax()].reshape(SIDE, SIDE)
-    return pixels if one.decided.any() else None
+    pixels: Array = explanation.contributions[explanation.drop.argmax()].reshape(SIDE, SIDE)
+    return pixels if explanation.decided.any() else None
 
 
-def _write_set(axes: Any, one: dict[str, Any]) -> None:
-    words = "right" if one["predicted"] == one["label"] else f"wrong: it is {one['label']}"
+def _write_set(axes: Any, item: dict[str, Any]) -> None:
+    words = "right" if item["predicted"] == item["label"] else f"wrong: it is {item['label']}"
     axes.axis("off")
     center = {"ha": "center", "va": "center", "transform": axes.transAxes}
-    axes.text(0.5, 0.62, f"{one['predicted']}\np = {one['probability']:.2f}", fontsize=13, fontweight="bold", **center)
+    axes.text(
+        0.5,
+        0.62,
+        f"{item['predicted']}\np = {item['probability']:.2f}",
+        fontsize=13,
+        fontweight="bold",
+        **center,
+    )
     axes.text(0.5, 0.2, words, fontsize=10, color="#555555", **center)
 
 

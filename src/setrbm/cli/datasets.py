@@ -60,15 +60,17 @@ def _fetch(names: list[str], source: str | None, data_home: Path | None, show: b
         benchmarks = [find_benchmark(name) for name in names]
     except ValueError as error:
         raise Refused(f"--fetch must name a benchmark. {error}") from None
-    if any(benchmark_path(one.name, data_home) is None for one in benchmarks):
+    if any(benchmark_path(benchmark.name, data_home) is None for benchmark in benchmarks):
         check_output_folder(data_folder(data_home))
     fetched = []
-    for one in benchmarks:
-        path = fetch_benchmark(one.name, data_home, source)
-        fetched.append({"name": one.name, "path": str(path), "license": one.license, "citation": one.citation})
+    for benchmark in benchmarks:
+        path = fetch_benchmark(benchmark.name, data_home, source)
+        fetched.append(
+            {"name": benchmark.name, "path": str(path), "license": benchmark.license, "citation": benchmark.citation}
+        )
         if show:
-            note = " (inside the package, no need to fetch it)" if one.in_package else ""
-            typer.echo(f"{one.name}: {path}{note}\n  license: {one.license}\n  cite: {one.citation}")
+            note = " (inside the package, no need to fetch it)" if benchmark.in_package else ""
+            typer.echo(f"{benchmark.name}: {path}{note}\n  license: {benchmark.license}\n  cite: {benchmark.citation}")
     return fetched
 
 
@@ -76,17 +78,19 @@ def _listed(data_home: Path | None) -> list[dict[str, Any]]:
     from setrbm.datasets.benchmarks import BENCHMARKS, benchmark_path, fetch_command
 
     documents = []
-    for one in BENCHMARKS.values():
-        path = benchmark_path(one.name, data_home)
+    for benchmark in BENCHMARKS.values():
+        path = benchmark_path(benchmark.name, data_home)
         documents.append(
             {
-                "name": one.name, "title": one.title, "sets": one.n_sets, "classes": one.n_classes,
-                "positive": one.n_positive, "vectors": one.n_vectors, "features": one.n_features,
+                "name": benchmark.name, "title": benchmark.title, "sets": benchmark.n_sets,
+                "classes": benchmark.n_classes, "positive": benchmark.n_positive, "vectors": benchmark.n_vectors,
+                "features": benchmark.n_features,
                 "here": path is not None,
-                "fault": None if path is None else _fault(one.name, data_home),
-                "in_package": one.in_package, "path": None if path is None else str(path),
-                "fetch": None if path is not None else fetch_command(one.name, data_home),
-                "source": one.source, "license": one.license, "citation": one.citation, "digest": one.digest,
+                "fault": None if path is None else _fault(benchmark.name, data_home),
+                "in_package": benchmark.in_package, "path": None if path is None else str(path),
+                "fetch": None if path is not None else fetch_command(benchmark.name, data_home),
+                "source": benchmark.source, "license": benchmark.license, "citation": benchmark.citation,
+                "digest": benchmark.digest,
             }
         )  # fmt: skip
     return documents

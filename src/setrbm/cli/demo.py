@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from setrbm.cli import _digits, _molecules
-from setrbm.cli._parts import Part
+from setrbm.cli._parts import DemoPart
 from setrbm.tools.options import JsonOption
 from setrbm.tools.output import check_output_folder, show_json
 
@@ -36,7 +36,7 @@ def demo(
     check_output_folder(output)
     parts = [_digits.run(show=not json), _molecules.run(repeats, show=not json)]
     output.mkdir(parents=True, exist_ok=True)
-    document: dict[str, Any] = {part.name: part.found | {"files": part.write(output)} for part in parts}
+    document: dict[str, Any] = {part.name: part.results | {"files": part.write(output)} for part in parts}
     document["seconds"] = time.perf_counter() - begin
     if any(part.picture is None for part in parts):
         typer.echo("No pictures: they need matplotlib. Run: pip install 'setrbm[plot]'", err=True)
@@ -46,7 +46,7 @@ def demo(
         _show_end(output, parts, document)
 
 
-def _show_end(output: Path, parts: list[Part], document: dict[str, Any]) -> None:
+def _show_end(output: Path, parts: list[DemoPart], document: dict[str, Any]) -> None:
     # scripts/demo runs in an environment that is not on the user's PATH.
     command = os.environ.get("SETRBM_COMMAND", "setrbm")
     files = [document[part.name]["files"] for part in parts]

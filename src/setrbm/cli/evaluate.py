@@ -7,42 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from setrbm.cli._data import Source, refuse_swapped
+from setrbm.cli._data import DataFile, refuse_swapped
 from setrbm.cli._folds import cross_validate
-from setrbm.cli._models import load_model, note_unknown, to_train, true_codes, unknown_documents
-from setrbm.cli._options import (
-    BagOption,
-    CalibrateOption,
-    ClassWeightOption,
-    ConstraintOption,
-    DataArgument,
-    Engine,
-    EngineOption,
-    EpochsOption,
-    HiddenOption,
-    IgnoreOption,
-    JobsOption,
-    LabelOption,
-    ObjectiveOption,
-    PagesOption,
-    PoolingOption,
-    RatesOption,
-    ScaleOption,
-)
-from setrbm.dask.options import CLUSTER_PARAMETERS, ClusterOptions
+from setrbm.cli._models import load_model, note_unknown, true_codes, unknown_documents
+from setrbm.cli._options import BagOption, DataArgument, IgnoreOption, LabelOption, PagesOption
+from setrbm.cli._training import TrainingOptions
+from setrbm.dask.options import ClusterOptions
 from setrbm.tools.commands import FAILED, Refused
-from setrbm.tools.options import TRAINING, JsonOption, QuietOption, SeedOption, with_options
+from setrbm.tools.options import TRAINING, JsonOption, QuietOption, names_of, with_options
 from setrbm.tools.output import show_json
 from setrbm.tools.scores import show_scores
 
 if TYPE_CHECKING:
     from setrbm.evaluation.scores import Predictions
-
-# The options that do not apply to a fitted model.
-FOR_CROSS_VALIDATION = (
-    "folds", "repeats", "constraint", "pooling", "objective", "hidden", "learning_rate", "epochs", "scale",
-    "class_weight", "calibrate", "seed", "jobs", "engine", *CLUSTER_PARAMETERS,
-)  # fmt: skip
 
 FittedOption = Annotated[
     Path | None, typer.Option("--model", metavar="FILE", help="Score this fitted model instead of cross-validating.")
@@ -59,9 +36,11 @@ RepeatsOption = Annotated[
 
 
 @with_options("cluster", ClusterOptions)
+@with_options("options", TrainingOptions)
 def evaluate(
     ctx: typer.Context,
     data: DataArgument,
+    options: TrainingOptions,
     cluster: ClusterOptions,
     model: FittedOption = None,
     bag: BagOption = "bag",
@@ -72,18 +51,6 @@ def evaluate(
     quiet: QuietOption = False,
     folds: FoldsOption = 10,
     repeats: RepeatsOption = 1,
-    constraint: ConstraintOption = None,
-    pooling: PoolingOption = None,
-    objective: ObjectiveOption = None,
-    hidden: HiddenOption = None,
-    learning_rate: RatesOption = None,
-    epochs: EpochsOption = None,
-    scale: ScaleOption = None,
-    class_weight: ClassWeightOption = None,
-    calibrate: CalibrateOption = False,
-    seed: SeedOption = 0,
-    jobs: JobsOption = None,
-    engine: EngineOption = Engine.AUTO,
 ) -> None:
     """Measure how well labeled sets are classified: by a fitted model, or by cross-validation.
 
@@ -97,26 +64,25 @@ def evaluate(
     accepted, and their accuracy.
     """
     refuse_swapped(model, data, "evaluate {data} --model {model}")
-    source = Source.of(data, bag, label, ignore, pages)
+    file = DataFile.of(data, bag, label, ignore, pages)
     if model is not None:
         _refuse_training_options(ctx)
-        _show(data, model, _score(model, source), [], json)
+        _show(data, model, _score(model, file), [], json)
         return
-    cluster.refuse_with(jobs=jobs, engine=engine if engine is Engine.GPU else None)
-    bags, y, estimator = to_train(
-        source, objective, scale, class_weight, constraint=constraint, pooling=pooling, hidden=hidden,
-        rates=learning_rate, epochs=epochs, calibrate=calibrate, seed=seed, jobs=jobs, engine=engine,
-    )  # fmt: skip
+    cluster.refuse_with(jobs=options.jobs, engine="gpu" if options.engine == "gpu" else None)
+    bags, y, estimator = options.read(file)
     with cluster.connect() as on:
-        found = cross_validate(estimator, bags, y, folds, repeats, seed, "Cross-validating", quiet, on)
-    _show(data, None, *found, json)
+        predictions, failures = cross_validate(
+            estimator, bags, y, folds, repeats, options.seed, "Cross-validating", quiet, on
+        )
+    _show(data, None, predictions, failures, json)
 
 
-def _show(data: Path, model: Path | None, found: Predictions, failures: list[str], json: bool) -> None:
+def _show(data: Path, model: Path | None, predictions: Predictions, failures: list[str], json: bool) -> None:
     """Show scores, and the folds that failed, if any; these are an error."""
     from setrbm.evaluation.scores import all_scores
 
-    document = {"data": str(data), "model": None if model is None else str(model), **all_scores(found)}
+    document = {"data": str(data), "model": None if model is None else str(model), **all_scores(predictions)}
     (show_json if json else show_scores)(document | ({"failed": failures} if failures else {}))
     for failure in failures:
         typer.echo(f"Failed: {failure}", err=True)
@@ -126,20 +92,21 @@ def _show(data: Path, model: Path | None, found: Predictions, failures: list[str
 
 
 def _refuse_training_options(ctx: typer.Context) -> None:
-    for name in FOR_CROSS_VALIDATION:
-        source = ctx.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
+    """Refuse the options that do not apply to a fitted model."""
+    for name in ("folds", "repeats", *names_of(TrainingOptions), *names_of(ClusterOptions)):
+        given_by = ctx.get_parameter_source(name)
+        if given_by is not None and given_by.name == "COMMANDLINE":
             option = f"--{name.replace('_', '-')}"
             raise Refused(f"{option} is for cross-validation, and --model scores a fitted model. Use one or the other.")
 
 
-def _score(model: Path, source: Source) -> Predictions:
+def _score(model: Path, data: DataFile) -> Predictions:
     """Return a fitted model's predictions for the sets of a file."""
     from setrbm.evaluation.scores import Predictions
 
     fitted = load_model(model, "evaluate", "predict_log_proba")
-    bags, y = source.labeled(fitted)
-    truth = true_codes(fitted, source, bags, y)
-    note_unknown(unknown_documents(fitted, source, bags), len(bags))
+    bags, y = data.labeled(fitted)
+    truth = true_codes(fitted, data, bags, y)
+    note_unknown(unknown_documents(fitted, data, bags), len(bags))
     accepted = fitted.accepts(bags) if hasattr(fitted, "accepts") else None
     return Predictions(fitted.classes_, truth, fitted.predict_log_proba(bags), [], accepted)

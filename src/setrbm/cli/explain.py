@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from setrbm.cli._data import Source, refuse_swapped
+from setrbm.cli._data import DataFile, refuse_swapped
 from setrbm.cli._models import as_classes, known_classes, load_model
 from setrbm.cli._options import BagOption, DataArgument, IgnoreNewOption, LabelOption, ModelArgument, PagesOption
 from setrbm.tools.commands import Refused
@@ -75,14 +75,14 @@ def explain(
     from setrbm.estimators import pipelines
 
     refuse_swapped(model, data, "explain {model} {data}")
-    source = Source.of(data, bag, label, ignore, pages)
+    file = DataFile.of(data, bag, label, ignore, pages)
     fitted = load_model(model, "explain", "explain")
-    bags = source.sets(fitted)
+    bags = file.sets(fitted)
     bags = bags[_positions(bags, sets)]
     y = None if asked is None else np.repeat(_asked_class(fitted, asked), len(bags))
     explanation = pipelines.explain(fitted, bags, y)
     # The steps of a pipeline may have made one vector of all pages.
-    by_page = source.holds_texts and len(explanation.drop) == bags.n_pages
+    by_page = file.holds_texts and len(explanation.drop) == bags.n_pages
     if by_page:
         explained = described_pages(fitted, bags, explanation, top or WORDS_SHOWN)
     else:
@@ -90,8 +90,8 @@ def explain(
     if json:
         show_json({"model": str(model), "data": str(data), "sets": explained})
         return
-    for one in explained:
-        _show(one, "page" if by_page else "vector", vectors)
+    for item in explained:
+        _show(item, "page" if by_page else "vector", vectors)
 
 
 def _positions(bags: Bags | PageTexts, asked: list[str] | None) -> list[int]:
@@ -122,12 +122,12 @@ def described(fitted: Any, bags: Bags | PageTexts, explanation: Explanation, top
     """Return the classes, vectors and top features of each set as plain values."""
     tops = explanation.top_features(top)
     return [
-        one
+        item
         | {
             "strongest_vector": strongest + 1,
             "features": [{"feature": name, "contribution": value} for name, value in features],
         }
-        for one, strongest, features in zip(
+        for item, strongest, features in zip(
             _of_vectors(fitted, bags, explanation, "vector"),
             explanation.strongest_vectors().tolist(),
             tops,
@@ -142,14 +142,14 @@ def described_pages(fitted: Any, texts: PageTexts, explanation: Explanation, top
     from setrbm.text.page_reasons import page_reasons
 
     return [
-        one
+        item
         | {
             "known_words": not unknown,
             "strongest_page": reason.page + 1,
             "words": [{"word": word, "contribution": value} for word, value in reason.words],
             "snippet": reason.snippet,
         }
-        for one, reason, unknown in zip(
+        for item, reason, unknown in zip(
             _of_vectors(fitted, texts, explanation, "page"),
             page_reasons(explanation, texts, top),
             without_known_words(fitted, texts),
@@ -162,10 +162,10 @@ def _of_vectors(fitted: Any, sets: Bags | PageTexts, explanation: Explanation, v
     """Return the classes of each set and its vectors, which are called vectors or pages."""
     classes = fitted.classes_.tolist()
     p = fitted.predict_proba(sets)
-    found = []
+    descriptions = []
     for k, (name, part) in enumerate(zip(sets.ids.tolist(), explanation, strict=True)):
         code, best = classes.index(part.classes.tolist()[0]), int(p[k].argmax())
-        found.append(
+        descriptions.append(
             {
                 "set": name,
                 "predicted": classes[best],
@@ -180,47 +180,47 @@ def _of_vectors(fitted: Any, sets: Bags | PageTexts, explanation: Explanation, v
                 ],
             }
         )
-    return found
+    return descriptions
 
 
-def _show(one: dict[str, Any], vector: str, most: int) -> None:
-    typer.echo(_head(one, vector))
-    ranked = sorted(one[f"{vector}s"], key=lambda v: -v["drop"])
+def _show(item: dict[str, Any], vector: str, most: int) -> None:
+    typer.echo(_head(item, vector))
+    ranked = sorted(item[f"{vector}s"], key=lambda v: -v["drop"])
     # Those that decided are always shown.
     shown = ranked[:most] + [v for v in ranked[most:] if v["decided"]]
     rows = [(v[vector], signed(v["drop"]), f"{v['alone']:.3f}", "decided" if v["decided"] else "") for v in shown]
     show_table("", (vector, "drop", "p alone", ""), rows, strong=[k for k, v in enumerate(shown) if v["decided"]])
     if len(ranked) > len(shown):
         typer.echo(f"and {count(len(ranked) - len(shown), vector)} more; use --vectors or --json to see them")
-    typer.echo(_features_in_words(one) if vector == "vector" else _page_in_words(one))
+    typer.echo(_features_in_words(item) if vector == "vector" else _page_in_words(item))
 
 
-def _head(one: dict[str, Any], vector: str) -> str:
+def _head(item: dict[str, Any], vector: str) -> str:
     """Return the classes of a set, and which of its vectors decided."""
     from setrbm.explain import verdict
 
-    drops, decided = ([v[name] for v in one[f"{vector}s"]] for name in ("drop", "decided"))
-    head = f"Set {one['set']}: class {one['predicted']} with probability {one['probability']:.3f}"
+    drops, decided = ([v[name] for v in item[f"{vector}s"]] for name in ("drop", "decided"))
+    head = f"Set {item['set']}: class {item['predicted']} with probability {item['probability']:.3f}"
     facts = [head, verdict(decided, vector, first=1)]
-    if one["explained"] != one["predicted"]:
-        facts.append(f"explained here: class {one['explained']}, probability {one['explained_probability']:.3f}")
+    if item["explained"] != item["predicted"]:
+        facts.append(f"explained here: class {item['explained']}, probability {item['explained_probability']:.3f}")
     if len(drops) > 1 and not any(decided):
         facts.append(f"the largest drop is {signed(max(drops))}")
     return "; ".join(facts)
 
 
-def _features_in_words(one: dict[str, Any]) -> str:
-    return f"Top features: {_contributions(one['features'], 'feature')}\n"
+def _features_in_words(item: dict[str, Any]) -> str:
+    return f"Top features: {_contributions(item['features'], 'feature')}\n"
 
 
-def _page_in_words(one: dict[str, Any]) -> str:
-    if not one["known_words"]:
+def _page_in_words(item: dict[str, Any]) -> str:
+    if not item["known_words"]:
         return "No known word: the class is a guess, whatever its probability.\n"
-    words = _contributions(one["words"], "word")
-    return f"Words of page {one['strongest_page']}: {words}\n{one['snippet'] or '(no text)'}\n"
+    words = _contributions(item["words"], "word")
+    return f"Words of page {item['strongest_page']}: {words}\n{item['snippet'] or '(no text)'}\n"
 
 
-def _contributions(found: list[dict[str, Any]], what: str) -> str:
+def _contributions(contributions: list[dict[str, Any]], what: str) -> str:
     """Return names and contributions as text, without those that would be shown as zero."""
-    shown = {one[what]: signed(one["contribution"]) for one in found}
+    shown = {item[what]: signed(item["contribution"]) for item in contributions}
     return ", ".join(f"{name} {value}" for name, value in shown.items() if value != ZERO) or "none contributes"

@@ -8,30 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from setrbm.cli._data import Source, refuse_data_name, refuse_swapped
-from setrbm.cli._models import to_train, training
-from setrbm.cli._options import (
-    BagOption,
-    CalibrateOption,
-    ClassWeightOption,
-    ConstraintOption,
-    DataArgument,
-    Engine,
-    EngineOption,
-    EpochsOption,
-    ForceOption,
-    HiddenOption,
-    IgnoreOption,
-    JobsOption,
-    LabelOption,
-    ObjectiveOption,
-    PagesOption,
-    PoolingOption,
-    RatesOption,
-    ScaleOption,
-)
+from setrbm.cli._data import DataFile, refuse_data_name, refuse_swapped
+from setrbm.cli._options import BagOption, DataArgument, ForceOption, IgnoreOption, LabelOption, PagesOption
 from setrbm.cli._progress import FitProgress
-from setrbm.tools.options import JsonOption, QuietOption, SeedOption
+from setrbm.cli._training import TrainingOptions, errors_of_training
+from setrbm.tools.options import JsonOption, QuietOption, with_options
 from setrbm.tools.output import check_output, show_json
 from setrbm.tools.progress import Bar
 from setrbm.tools.text import count
@@ -42,9 +23,11 @@ if TYPE_CHECKING:
     from setrbm.text import PageTexts
 
 
+@with_options("options", TrainingOptions)
 def fit(
     data: DataArgument,
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="File to write, such as model.safetensors.")],
+    options: TrainingOptions,
     bag: BagOption = "bag",
     label: LabelOption = "label",
     ignore: IgnoreOption = None,
@@ -52,18 +35,6 @@ def fit(
     force: ForceOption = False,
     json: JsonOption = False,
     quiet: QuietOption = False,
-    constraint: ConstraintOption = None,
-    pooling: PoolingOption = None,
-    objective: ObjectiveOption = None,
-    hidden: HiddenOption = None,
-    learning_rate: RatesOption = None,
-    epochs: EpochsOption = None,
-    scale: ScaleOption = None,
-    class_weight: ClassWeightOption = None,
-    calibrate: CalibrateOption = False,
-    seed: SeedOption = 0,
-    jobs: JobsOption = None,
-    engine: EngineOption = Engine.AUTO,
 ) -> None:
     """Fit a model to a file of labeled sets.
 
@@ -75,17 +46,14 @@ def fit(
     rates. The model file has the words as well.
     """
     refuse_swapped(model, data, "fit {data} {model}")
-    source = Source.of(data, bag, label, ignore, pages)
+    file = DataFile.of(data, bag, label, ignore, pages)
     check_output(model, force, data)
     refuse_data_name(model)
-    bags, y, estimator = to_train(
-        source, objective, scale, class_weight, constraint=constraint, pooling=pooling, hidden=hidden,
-        rates=learning_rate, epochs=epochs, calibrate=calibrate, seed=seed, jobs=jobs, engine=engine,
-    )  # fmt: skip
+    bags, y, estimator = options.read(file)
     begin = time.perf_counter()
     classifier = fit_with_bar(estimator, bags, y, "Fitting", quiet)
     _write(estimator, model, force)
-    data_read = {"sets": len(bags), **({"pages": bags.n_pages} if source.holds_texts else {"vectors": bags.n_vectors})}
+    data_read = {"sets": len(bags), **({"pages": bags.n_pages} if file.holds_texts else {"vectors": bags.n_vectors})}
     summary = data_read | _summary(classifier, y) | {"seconds": time.perf_counter() - begin, "model": str(model)}
     (show_json if json else _show)(summary)
 
@@ -104,7 +72,7 @@ def fit_with_bar(estimator: Any, bags: Bags | PageTexts, y: Array, title: str, q
     from setrbm.estimators.pipelines import last_step
 
     classifier = last_step(estimator)
-    with Bar(title, total=1.0, quiet=quiet, bound="at most") as bar, training(estimator):
+    with Bar(title, total=1.0, quiet=quiet, bound="at most") as bar, errors_of_training(estimator):
         classifier.set_callbacks(FitProgress(bar))
         estimator.fit(bags, y)
     return classifier.set_callbacks()

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from setrbm.cli._cluster import score_on_cluster, show_receipts
-from setrbm.cli._data import Source, refuse_swapped
+from setrbm.cli._cluster import score_on_cluster, show_results
+from setrbm.cli._data import DataFile, refuse_swapped
 from setrbm.cli._models import load_model, note_unknown, unknown_documents
 from setrbm.cli._options import (
     BagOption,
@@ -68,48 +68,48 @@ def predict(
     counted then.
     """
     refuse_swapped(model, data, "predict {model} {data}")
-    source = Source.of(data, bag, label, ignore, pages)
+    file = DataFile.of(data, bag, label, ignore, pages)
     if cluster.cluster is not None:
         if check_range or force:
             raise Refused("With --cluster, neither --check-range nor --force can be used.")
-        found = score_on_cluster(cluster, model, data, output, _scoring(source, proba), quiet)
-        show_receipts(found, model, data, output, json)
+        results = score_on_cluster(cluster, model, data, output, _scoring(file, proba), quiet)
+        show_results(results, model, data, output, json)
         return
     with cluster.connect():
-        _predict_here(model, source, output, proba, check_range, force, json)
+        _predict_here(model, file, output, proba, check_range, force, json)
 
 
-def _scoring(source: Source, proba: bool) -> Scoring:
+def _scoring(data: DataFile, proba: bool) -> Scoring:
     from setrbm.dask import Scoring
 
-    return Scoring(source.bag, source.label, source.ignore, source.pages, probabilities=proba)
+    return Scoring(**vars(data.columns), probabilities=proba)
 
 
 def _predict_here(
-    model: Path, source: Source, output: Path | None, proba: bool, check_range: bool, force: bool, json: bool
+    model: Path, data: DataFile, output: Path | None, proba: bool, check_range: bool, force: bool, json: bool
 ) -> None:
     """Predict in this process, and show or write the result."""
     from setrbm.datasets.predicted import as_csv, predicted
 
     if output is not None:
-        check_output(output, force, model, source.path)
+        check_output(output, force, model, data.path)
     fitted = load_model(model, "predict", "predict_proba")
-    bags = source.sets(fitted)
-    ranges = _ranges(fitted, bags, source.holds_texts) if check_range else {}
-    found = predicted(fitted, bags)
-    table = as_csv(found.columns(source.bag, source.label, proba))
-    unknown = unknown_documents(fitted, source, bags)
+    bags = data.sets(fitted)
+    ranges = _ranges(fitted, bags, data.holds_texts) if check_range else {}
+    predictions = predicted(fitted, bags)
+    table = as_csv(predictions.columns(data.columns.bag, data.columns.label, proba))
+    unknown = unknown_documents(fitted, data, bags)
     if output is not None:
         from setrbm.tools.files import write_atomically
 
         write_atomically(output, table.encode(), overwrite=force)
         typer.echo(f"Wrote the classes of {count(len(bags), 'set')} to {output}.", err=True)
     if check_range:
-        typer.echo(_in_words(ranges, "page" if source.holds_texts else "vector"), err=True)
+        typer.echo(_in_words(ranges, "page" if data.holds_texts else "vector"), err=True)
     note_unknown(unknown, len(bags))
     if json:
         counts = ({"range": ranges} if ranges else {}) | unknown
-        show_json({"model": str(model), "data": str(source.path), **counts, "sets": _as_json(found, proba)})
+        show_json({"model": str(model), "data": str(data.path), **counts, "sets": _as_json(predictions, proba)})
     elif output is None:
         typer.echo(table, nl=False)
 
@@ -117,19 +117,19 @@ def _predict_here(
 def _ranges(fitted: Any, bags: Bags | PageTexts, are_texts: bool) -> dict[str, Any]:
     """Return the counts of values outside the range of their feature, and of sets larger than any in training."""
     classifier, seen = _what_it_sees(fitted, bags, are_texts)
-    found = classifier.check_range(seen)
+    counts = classifier.check_range(seen)
     names = getattr(seen, "feature_names", None)
-    names = range(len(found.by_feature)) if names is None else names.tolist()
+    names = range(len(counts.by_feature)) if names is None else names.tolist()
     # A step that pools the vectors of a set leaves no sizes to compare.
-    largest = found.largest_set if hasattr(seen, "sizes") else 0
-    by_count = sorted(zip(names, found.by_feature.tolist(), strict=True), key=lambda pair: -pair[1])
+    largest = counts.largest_set if hasattr(seen, "sizes") else 0
+    by_count = sorted(zip(names, counts.by_feature.tolist(), strict=True), key=lambda pair: -pair[1])
     return {
-        "values": found.n_values,
-        "values_outside": found.n_values_outside,
-        "sets_with_values_outside": found.n_sets_outside,
+        "values": counts.n_values,
+        "values_outside": counts.n_values_outside,
+        "sets_with_values_outside": counts.n_sets_outside,
         "values_outside_by_feature": {str(name): n for name, n in by_count if n},
         "largest_set_in_training": largest or None,
-        "larger_sets": found.n_larger_sets if largest else None,
+        "larger_sets": counts.n_larger_sets if largest else None,
     }
 
 
@@ -164,16 +164,16 @@ def _in_words(ranges: dict[str, Any], vector: str) -> str:
     return f"{words}."
 
 
-def _as_json(found: Predicted, every: bool) -> list[dict[str, Any]]:
+def _as_json(predictions: Predicted, every: bool) -> list[dict[str, Any]]:
     """Return the id, the most probable class and its probability of each set; every probability if asked.
 
     Of a reject option also whether the set is accepted.
     """
-    columns = found.columns("set", "label", every=False)
+    columns = predictions.columns("set", "label", every=False)
     rows = zip(*(values.tolist() for values in columns.values()), strict=True)
     answers = [dict(zip(columns, row, strict=True)) for row in rows]
-    names = [str(name) for name in found.classes.tolist()]
+    names = [str(name) for name in predictions.classes.tolist()]
     if every:
-        for answer, p in zip(answers, found.p.tolist(), strict=True):
+        for answer, p in zip(answers, predictions.p.tolist(), strict=True):
             answer["probabilities"] = dict(zip(names, p, strict=True))
     return answers

@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     from setrbm.dask.cluster import ClusterError as ClusterError
     from setrbm.dask.cluster import VersionError as VersionError
     from setrbm.dask.connecting import connected as connected
-    from setrbm.dask.scoring import Receipt as Receipt
+    from setrbm.dask.scoring import FileResult as FileResult
     from setrbm.dask.scoring import Scoring as Scoring
     from setrbm.dask.scoring import score_files as score_files
 
 __all__ = [
     "Cluster",
     "ClusterError",
-    "Receipt",
+    "FileResult",
     "Scoring",
     "VersionError",
     "connected",
@@ -27,7 +27,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "Cluster": "cluster",
         "ClusterError": "cluster",
-        "Receipt": "scoring",
+        "FileResult": "scoring",
         "Scoring": "scoring",
         "VersionError": "cluster",
         "connected": "connecting",

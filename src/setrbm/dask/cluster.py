@@ -199,8 +199,8 @@ class Cluster:
     def _submit(self, carrier: Callable[..., Any], function: Callable[..., Any], job: tuple[Any, ...]) -> Any:
         """Submit one task, once the client has a connection."""
         self._wait_for_connection()
-        own = [one for one in job if not isinstance(one, Shared)]
-        shared = [self._sent(one) for one in job if isinstance(one, Shared)]
+        own = [argument for argument in job if not isinstance(argument, Shared)]
+        shared = [self._sent(argument) for argument in job if isinstance(argument, Shared)]
         key = f"setrbm-{function.__name__}-{uuid.uuid4().hex}"
         # Functions of other packages, such as those of a user, have no version that could be compared.
         package = function.__module__.partition(".")[0]
@@ -222,7 +222,7 @@ class Cluster:
     def _next(self, completed: Any) -> list[Any]:
         """Return futures that are done; raise an error if nothing can come any more."""
         seen = looked = time.monotonic()
-        is_told = False
+        has_warned = False
         while not (batch := completed.next_batch(block=False)):
             time.sleep(TICK)
             if (now := time.monotonic()) - looked < LOOK:
@@ -232,8 +232,8 @@ class Cluster:
                 seen = now
             elif now - seen > self.patience:
                 raise self._abandoned()
-            elif now - seen > SILENCE and not is_told:
-                is_told = True
+            elif now - seen > SILENCE and not has_warned:
+                has_warned = True
                 warnings.warn(f"The cluster has no workers. Waiting {self.patience:g} seconds for some.", stacklevel=2)
         return list(batch)
 
@@ -309,11 +309,11 @@ def _carrier() -> Callable[..., tuple[str, Any, Any]]:
         try:
             from setrbm.dask.cluster import fingerprint
 
-            found = fingerprint(package)
+            version = fingerprint(package)
         except Exception as error:
-            found = f"none that can be used ({type(error).__name__}: {error})"
-        if found != expected:
-            return "refused", found, get_worker().address
+            version = f"none that can be used ({type(error).__name__}: {error})"
+        if version != expected:
+            return "refused", version, get_worker().address
         try:
             function, arguments = pickle.loads(payload)
             return "done", function(*arguments, *map(pickle.loads, shared)), None

@@ -55,13 +55,13 @@ def predict_folds(
     cluster = Cluster.of(client)
     data = cluster.share(DataSet.of(sets, y, splits))
     jobs = [(model, split.repeat, split.fold, data) for split in splits]
-    found: dict[int, Array | Failed] = {}
+    outcomes: dict[int, Array | Failed] = {}
     with closing(cluster.run(_predicted_fold, jobs)) as results:
         for k, result in results:
-            found[k] = result
+            outcomes[k] = result
             if on_fold is not None:
-                on_fold(len(found))
-    return [found[k] for k in range(len(splits))]
+                on_fold(len(outcomes))
+    return [outcomes[k] for k in range(len(splits))]
 
 
 def _predicted_fold(model: Any, repeat: int, fold: int, data: DataSet) -> Array:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from setrbm.dask import Cluster
 
 PANEL = "Cluster"
-# The options of ClusterOptions, as parameters.
-CLUSTER_PARAMETERS = ("cluster", "wait", "tls_ca", "tls_cert", "tls_key")
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from typing import IO, Any
 
 from setrbm._types import Array
 from setrbm.dask.cluster import Cluster, Failed
+from setrbm.datasets.columns import Columns
 from setrbm.datasets.files import is_data_name
-from setrbm.datasets.for_models import Columns, read_for
+from setrbm.datasets.for_models import read_for
 from setrbm.datasets.predicted import as_csv, predicted, write_table
 from setrbm.estimators.pipelines import last_step
 from setrbm.persistence import load
@@ -27,12 +28,12 @@ FORMATS = ("parquet", "csv")
 RECEIPTS = "receipts"
 SHARD = ".npz"
 # Characters of the name of an input in that of its output.
-LONGEST = 50
+MOST_CHARACTERS = 50
 ADVICE = "Use smaller shards (50 to 100 MB), or give the workers more memory."
 
 
 @dataclass(frozen=True)
-class Receipt:
+class FileResult:
     """The result of scoring one input.
 
     Attributes
@@ -63,7 +64,7 @@ class Scoring(Columns):
     Attributes
     ----------
     bag, label, ignore, pages
-        Columns of tables, and fields of JSON lines; see ``setrbm.datasets.for_models.Columns``.
+        Columns of tables, and fields of JSON lines; see ``setrbm.datasets.columns.Columns``.
     probabilities : bool
         Whether to write the probability of every class.
     format : {"parquet", "csv"}
@@ -88,8 +89,8 @@ class Scoring(Columns):
 
 
 @dataclass(frozen=True)
-class Job:
-    """One input to score: everything its output depends on."""
+class ScoringTask:
+    """One input to score: everything its output depends on. ``receipt`` is the file that its result is kept in."""
 
     input: str
     output: str
@@ -101,8 +102,8 @@ class Job:
 
 def score_files(
     model: str | os.PathLike[str], paths: Iterable[str | os.PathLike[str]], output: str | os.PathLike[str],
-    how: Scoring | None = None, *, client: Any = None, on_receipt: Callable[[Receipt], None] | None = None,
-) -> list[Receipt]:  # fmt: skip
+    how: Scoring | None = None, *, client: Any = None, on_result: Callable[[FileResult], None] | None = None,
+) -> list[FileResult]:  # fmt: skip
     """Score files on a cluster, with one output file per input.
 
     An output appears under its name only when it is complete. Existing outputs are kept, so rerunning the same call
@@ -122,38 +123,39 @@ def score_files(
         Columns, format, and what to write.
     client : distributed.Client or Cluster, optional
         The default client if it is not given. A ``Cluster`` says how long to wait for workers.
-    on_receipt : callable, optional
-        Called with each receipt as it comes.
+    on_result : callable, optional
+        Called with each result as it comes.
 
     Returns
     -------
-    list of Receipt
+    list of FileResult
         In the order of the inputs. Inputs that could not be scored say why in ``failed``.
     """
     cluster = Cluster.of(client)
-    jobs = _jobs(Path(model), list(paths), Path(output), how or Scoring())
-    found = {k: receipt for k, job in enumerate(jobs) if (receipt := _receipt_of(job)) is not None}
-    missing = [k for k in range(len(jobs)) if k not in found]
-    tell = on_receipt or (lambda receipt: None)
-    for receipt in found.values():
-        tell(receipt)
-    with closing(cluster.run(score_file, [(jobs[k],) for k in missing])) as results:
-        for n, result in results:
-            found[missing[n]] = receipt = _made(jobs[missing[n]], result)
-            tell(receipt)
-    return [found[k] for k in range(len(jobs))]
+    tasks = _tasks(Path(model), list(paths), Path(output), how or Scoring())
+    results = {k: known for k, task in enumerate(tasks) if (known := _result_on_disk(task)) is not None}
+    missing = [k for k in range(len(tasks)) if k not in results]
+    report = on_result or (lambda result: None)
+    for known in results.values():
+        report(known)
+    with closing(cluster.run(score_file, [(tasks[k],) for k in missing])) as scored:
+        for n, outcome in scored:
+            k = missing[n]
+            results[k] = _result_of(tasks[k], outcome)
+            report(results[k])
+    return [results[k] for k in range(len(tasks))]
 
 
-def _made(job: Job, result: Receipt | Failed) -> Receipt:
-    """Return the receipt of a job that this call has run."""
-    if not isinstance(result, Failed):
-        return replace(result, is_new=True)
-    _discard(job)
-    advice = f". {ADVICE}" if result.was_killed else ""
-    return Receipt(job.input, job.output, failed=result.reason + advice)
+def _result_of(task: ScoringTask, outcome: FileResult | Failed) -> FileResult:
+    """Return the result of a task that this call has run."""
+    if not isinstance(outcome, Failed):
+        return replace(outcome, is_new=True)
+    _delete_outdated(task)
+    advice = f". {ADVICE}" if outcome.was_killed else ""
+    return FileResult(task.input, task.output, failed=outcome.reason + advice)
 
 
-def _jobs(model: Path, paths: list[Any], output: Path, how: Scoring) -> list[Job]:
+def _tasks(model: Path, paths: list[Any], output: Path, how: Scoring) -> list[ScoringTask]:
     inputs = [os.path.abspath(path) for path in paths]
     if len(set(inputs)) < len(inputs):
         twice = sorted({path for path in inputs if inputs.count(path) > 1})
@@ -164,17 +166,17 @@ def _jobs(model: Path, paths: list[Any], output: Path, how: Scoring) -> list[Job
     receipts.mkdir(parents=True, exist_ok=True)
     for folder in (output, receipts):
         delete_abandoned(folder)
-    asked = short_digest(f"{digest} {how}")
-    jobs = []
+    settings = short_digest(f"{digest} {how}")
+    tasks = []
     for path in inputs:
-        name = f"{os.path.basename(path)[:LONGEST]}-{short_digest(path)}-{asked}.{how.format}"
+        name = f"{os.path.basename(path)[:MOST_CHARACTERS]}-{short_digest(path)}-{settings}.{how.format}"
         place = os.path.join(os.path.abspath(output), name)
-        jobs.append(Job(path, place, str(receipts / f"{name}.json"), os.path.abspath(model), digest, how))
-    return jobs
+        tasks.append(ScoringTask(path, place, str(receipts / f"{name}.json"), os.path.abspath(model), digest, how))
+    return tasks
 
 
 def short_digest(text: str) -> str:
-    """Return ten characters that tell texts apart."""
+    """Return ten characters that report texts apart."""
     return hashlib.sha256(text.encode("utf-8", errors="surrogateescape")).hexdigest()[:10]
 
 
@@ -186,58 +188,58 @@ def file_digest(path: str) -> str:
 
 def stamp_of(path: str) -> str:
     """Return the size and time of modification of a file."""
-    found = os.stat(path)
-    return f"{found.st_size} {found.st_mtime_ns}"
+    status = os.stat(path)
+    return f"{status.st_size} {status.st_mtime_ns}"
 
 
-def _receipt_of(job: Job) -> Receipt | None:
-    """Return the receipt of an output that is there, made from the input as it is now; None without one."""
+def _result_on_disk(task: ScoringTask) -> FileResult | None:
+    """Return the result of an output that is there, made from the input as it is now; None without one."""
     try:
-        found = Receipt(**json.loads(Path(job.receipt).read_bytes()))
-        is_there = os.path.isfile(job.output) and found.stamp == job.how.stamp(job.input)
+        kept = FileResult(**json.loads(Path(task.receipt).read_bytes()))
+        is_there = os.path.isfile(task.output) and kept.stamp == task.how.stamp(task.input)
     except (OSError, ValueError, TypeError):
         return None
-    return replace(found, input=job.input, output=job.output, is_new=False) if is_there else None
+    return replace(kept, input=task.input, output=task.output, is_new=False) if is_there else None
 
 
-def score_file(job: Job) -> Receipt:
+def score_file(task: ScoringTask) -> FileResult:
     """Score one input and write its output: a function of files, run on a worker."""
     # Another client, or a worker that was lost, may have been here before.
-    if (found := _receipt_of(job)) is not None:
-        return found
+    if (known := _result_on_disk(task)) is not None:
+        return known
     try:
-        return _scored(job)
+        return _scored(task)
     except LookupError as error:
         reason = f"{type(error).__name__}: {error}"
     except (ValueError, TypeError, OSError, ImportError) as error:
         reason = str(error) or type(error).__name__
     except MemoryError:
         reason = f"there is not enough memory for it. {ADVICE}"
-    _discard(job)
-    return Receipt(job.input, job.output, failed=reason)
+    _delete_outdated(task)
+    return FileResult(task.input, task.output, failed=reason)
 
 
-def _scored(job: Job) -> Receipt:
+def _scored(task: ScoringTask) -> FileResult:
     """Write output and receipt of an input."""
-    stamp = job.how.stamp(job.input)
-    columns = job.how.columns(_model(job.model, job.model_digest), job.input)
-    if job.how.stamp(job.input) != stamp:
+    stamp = task.how.stamp(task.input)
+    columns = task.how.columns(_model(task.model, task.model_digest), task.input)
+    if task.how.stamp(task.input) != stamp:
         raise ValueError("it changed while it was read; rerun to score it again")
-    with replacing(Path(job.output)) as file:
-        _write(file, columns, job.output)
-    receipt = Receipt(job.input, job.output, len(next(iter(columns.values()))), stamp)
-    write_atomically(Path(job.receipt), json.dumps(asdict(receipt)).encode())
-    if not os.path.exists(job.output):
+    with replacing(Path(task.output)) as file:
+        _write(file, columns, task.output)
+    result = FileResult(task.input, task.output, len(next(iter(columns.values()))), stamp)
+    write_atomically(Path(task.receipt), json.dumps(asdict(result)).encode())
+    if not os.path.exists(task.output):
         raise OSError("its output was deleted by another client; rerun to score it again")
-    return receipt
+    return result
 
 
-def _discard(job: Job) -> None:
+def _delete_outdated(task: ScoringTask) -> None:
     """Delete an output whose receipt says that it was made from another state of the input."""
     # Without a receipt, another client may be about to write one.
-    if not os.path.exists(job.receipt) or _receipt_of(job) is not None:
+    if not os.path.exists(task.receipt) or _result_on_disk(task) is not None:
         return
-    for path in (job.receipt, job.output):
+    for path in (task.receipt, task.output):
         with suppress(OSError):
             os.unlink(path)
 
@@ -262,9 +264,9 @@ def is_shard(path: Path) -> bool:
 @lru_cache(maxsize=2)
 def _model(path: str, digest: str) -> Any:
     """Return the model of a file, loaded once per worker; one thread each, since every task has one."""
-    if (found := file_digest(path)) != digest:
+    if (got := file_digest(path)) != digest:
         raise ValueError(
-            f"the model {path!r} is another one on this worker: its digest is {found[:10]}, not {digest[:10]}"
+            f"the model {path!r} is another one on this worker: its digest is {got[:10]}, not {digest[:10]}"
         )
     model = load(path)
     last = last_step(model)

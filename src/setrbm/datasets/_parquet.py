@@ -17,8 +17,8 @@ from setrbm.bags import Labels
 from setrbm.datasets._rows import (
     MAX_FEATURES,
     NO_LABELS,
+    ColumnSelection,
     Table,
-    Wanted,
     find_columns,
     integers_or_numbers,
     refuse_number,
@@ -32,25 +32,26 @@ INDICES, VALUES = "indices", "values"
 MAX_INT32 = 2**31 - 1
 
 
-def read_parquet(path: Path, wanted: Wanted) -> Table:
+def read_parquet(path: Path, selection: ColumnSelection) -> Table:
     """Read a Parquet file."""
+    source = str(path)
     with _parquet_errors(path):
         table = _load(path)
         kept = [i for i, name in enumerate(table.column_names) if not PANDAS_INDEX.fullmatch(name)]
         table = table.select(kept)
         if not table.num_rows:
-            raise ValueError(f"{str(path)!r} must have at least one row. Got none.")
+            raise ValueError(f"{source!r} must have at least one row. Got none.")
         if _has_lists(table):
-            return _read_lists(path, table, wanted)
-        columns = find_columns(path, table.column_names, wanted)
+            return _read_lists(source, table, selection)
+        columns = find_columns(source, table.column_names, selection)
         vectors = [
-            _numbers(path, table.column(i), name, columns.or_ignore)
+            _numbers(source, table.column(i), name, columns.or_ignore)
             for i, name in zip(columns.features, columns.names, strict=True)
         ]
         return Table(
             np.column_stack(vectors),
-            _names(path, table.column(columns.bag), wanted.bag),
-            NO_LABELS if columns.label is None else _names(path, table.column(columns.label), wanted.label),
+            _names(source, table.column(columns.bag), selection.bag),
+            NO_LABELS if columns.label is None else _names(source, table.column(columns.label), selection.label),
             columns.names,
             _row,
         )
@@ -87,51 +88,47 @@ def _has_lists(table: Any) -> bool:
     return INDICES in table.column_names and "list<" in str(table.schema.field(INDICES).type)
 
 
-def _read_lists(path: Path, table: Any, wanted: Wanted) -> Table:
+def _read_lists(source: str, table: Any, selection: ColumnSelection) -> Table:
     """Read sparse vectors: each row has a list of the numbers of features, and one of their values (1 if missing)."""
-    columns = find_columns(path, table.column_names, replace(wanted, feature_names=(INDICES,), ignore=()))
-    indices, indptr = _flat(path, table, INDICES)
-    values = _values(path, table, indptr)
-    n_features = _checked_width(path, indices, indptr, wanted.n_features)
+    columns = find_columns(source, table.column_names, replace(selection, feature_names=(INDICES,), ignore=()))
+    indices, indptr = _flat(source, table, INDICES)
+    values = _values(source, table, indptr)
+    n_features = _checked_width(source, indices, indptr, selection.n_features)
     # Copies, since arrays that belong to pyarrow cannot be written to.
     X = sparse.csr_array((values, indices.astype(indptr.dtype), indptr), shape=(table.num_rows, n_features))
     X.sort_indices()
     if not X.has_canonical_format:
-        raise ValueError(f"A list of {INDICES!r} must name each feature once. One of {str(path)!r} names one twice.")
+        raise ValueError(f"A list of {INDICES!r} must name each feature once. One of {source!r} names one twice.")
     if not np.isfinite(X.data).all():
-        raise ValueError(
-            f"All {VALUES!r} must be finite numbers. Got others in {str(path)!r}. Impute or drop them first."
-        )
+        raise ValueError(f"All {VALUES!r} must be finite numbers. Got others in {source!r}. Impute or drop them first.")
     return Table(
         X,
-        _names(path, table.column(columns.bag), wanted.bag),
-        NO_LABELS if columns.label is None else _names(path, table.column(columns.label), wanted.label),
+        _names(source, table.column(columns.bag), selection.bag),
+        NO_LABELS if columns.label is None else _names(source, table.column(columns.label), selection.label),
         None,
         _row,
     )
 
 
-def _values(path: Path, table: Any, indptr: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _values(source: str, table: Any, indptr: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the values of all lists, 1 if there are none; float32 is kept, other numbers become float64."""
     if VALUES not in table.column_names:
         return np.ones(indptr[-1], np.float32)
-    values, ends = _flat(path, table, VALUES)
+    values, ends = _flat(source, table, VALUES)
     if not np.array_equal(ends, indptr):
         row = int(np.argmax(ends != indptr))
-        raise ValueError(f"{INDICES!r} and {VALUES!r} must be equally long. {_row(row - 1)} of {str(path)!r} differs.")
+        raise ValueError(f"{INDICES!r} and {VALUES!r} must be equally long. {_row(row - 1)} of {source!r} differs.")
     return values.astype(np.float32 if values.dtype == np.float32 else np.float64)
 
 
-def _flat(path: Path, table: Any, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _flat(source: str, table: Any, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Return the numbers of all lists of a column, and where each list begins and ends."""
     column = table.column(name)
     flat = column.combine_chunks().flatten()
     kinds = ("int", "uint") if name == INDICES else ("float", "double", "halffloat", "int", "uint")
     if not str(flat.type).startswith(kinds) or column.null_count or flat.null_count:
         what = "whole numbers" if name == INDICES else "numbers"
-        raise ValueError(
-            f"Column {name!r} of {str(path)!r} must hold lists of {what}, without gaps. Got {column.type}."
-        )
+        raise ValueError(f"Column {name!r} of {source!r} must hold lists of {what}, without gaps. Got {column.type}.")
     import pyarrow.compute
 
     lengths = pyarrow.compute.list_value_length(column).to_numpy()
@@ -140,7 +137,7 @@ def _flat(path: Path, table: Any, name: str) -> tuple[npt.NDArray[Any], npt.NDAr
     return flat.to_numpy(zero_copy_only=False), np.concatenate([[0], np.cumsum(lengths)]).astype(kind)
 
 
-def _checked_width(path: Path, indices: npt.NDArray[Any], indptr: npt.NDArray[Any], n_features: int | None) -> int:
+def _checked_width(source: str, indices: npt.NDArray[Any], indptr: npt.NDArray[Any], n_features: int | None) -> int:
     """Return the number of features; raise ValueError for a number of a feature that is out of range."""
     width = (int(indices.max()) + 1 if len(indices) else 1) if n_features is None else n_features
     limit = MAX_FEATURES if n_features is None else n_features
@@ -148,7 +145,7 @@ def _checked_width(path: Path, indices: npt.NDArray[Any], indptr: npt.NDArray[An
         row = int(np.searchsorted(indptr, bad[0], side="right")) - 1
         raise ValueError(
             f"Numbers of features must be from 0 to {limit - 1:,}. Got {int(indices[bad[0]])} in {_row(row)} of "
-            f"{str(path)!r}."
+            f"{source!r}."
         )
     return width
 
@@ -187,38 +184,38 @@ def _lists(values: npt.NDArray[Any], indptr: npt.NDArray[Any]) -> Any:
     return pyarrow.ListArray.from_arrays(pyarrow.array(indptr.astype(np.int32)), pyarrow.array(values))
 
 
-def _numbers(path: Path, column: Any, name: str, or_ignore: str) -> npt.NDArray[Any]:
+def _numbers(source: str, column: Any, name: str, or_ignore: str) -> npt.NDArray[Any]:
     """Return a column of finite numbers; float32 is kept, other numbers become float64."""
     kind = str(column.type)
     if not kind.startswith(("int", "uint", "float", "double", "halffloat", "bool", "decimal")):
         raise ValueError(
-            f"Feature columns must be numeric. Got type {kind} for column {name!r} of {str(path)!r}. Convert it to "
+            f"Feature columns must be numeric. Got type {kind} for column {name!r} of {source!r}. Convert it to "
             f"numbers{or_ignore}"
         )
     if column.null_count:
-        refuse_number(path, None, _first_null(column), name, or_ignore)
+        refuse_number(source, None, _first_null(column), name, or_ignore)
     numbers = np.asarray(column.to_numpy()).astype(np.float32 if kind == "float" else np.float64)
     if (bad := np.flatnonzero(~np.isfinite(numbers))).size:
-        refuse_number(path, column[int(bad[0])].as_py(), _row(int(bad[0])), name, or_ignore)
+        refuse_number(source, column[int(bad[0])].as_py(), _row(int(bad[0])), name, or_ignore)
     return numbers
 
 
-def _names(path: Path, column: Any, name: str) -> Labels:
+def _names(source: str, column: Any, name: str) -> Labels:
     if column.null_count:
-        refuse_unnamed(path, _first_null(column), name)
+        refuse_unnamed(source, _first_null(column), name)
     values = column.to_pylist()
     types = {type(value) for value in values}
     if types == {float}:
         numbers = np.array(values)
         if (missing := np.flatnonzero(np.isnan(numbers))).size:
-            refuse_unnamed(path, _row(int(missing[0])), name)
+            refuse_unnamed(source, _row(int(missing[0])), name)
         return integers_or_numbers(numbers)
     if types in ({int}, {bool}):
         return np.array(values)
     # As in CSV files, spaces around text do not count.
     texts = [str(value).strip() for value in values]
     if "" in texts:
-        refuse_unnamed(path, _row(texts.index("")), name)
+        refuse_unnamed(source, _row(texts.index("")), name)
     return np.array(texts, dtype=object)
 
 

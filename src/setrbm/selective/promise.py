@@ -237,10 +237,10 @@ def _more_sets(ranked: Floats, n_right: Integers, precision: float, confidence: 
     m = np.unique([_n_above(ranked, ranked[k]) if k < n else n for k in range(first, last + 1)])
     # A precision seen on fewer sets than the fewest says little.
     m = m[m >= fewest] if (m >= fewest).any() else np.array([n])
-    ahead = float(np.median(n_right[m] / m)) - precision
-    if ahead <= 0.0:
+    margin = float(np.median(n_right[m] / m)) - precision
+    if margin <= 0.0:
         return None
     z = norm.ppf(confidence) + norm.ppf(POWER)
-    needed = float(z**2 * precision * (1.0 - precision) / ahead**2 * n / np.median(m))
+    needed = float(z**2 * precision * (1.0 - precision) / margin**2 * n / np.median(m))
     # Where these sets should have been enough, luck was against it.
     return max(math.ceil(needed), math.ceil(1.5 * n))

@@ -241,7 +241,7 @@ class RejectOption(CanSave, MetaEstimatorMixin, SetClassifierMixin, BaseEstimato
         self.promise_: Promise | dict[Any, Promise] = promises[0]
         if self.per_class:
             self.promise_ = dict(zip(self.classes_.tolist(), promises, strict=True))
-        self.share_left_ = share_left(sum(one.n_held_out for one in promises), sum(one.n_accepted for one in promises))
+        self.share_left_ = share_left(sum(p.n_held_out for p in promises), sum(p.n_accepted for p in promises))
 
     def _warn_of_refusals(self) -> None:
         if isinstance(self.promise_, Promise):
@@ -250,7 +250,7 @@ class RejectOption(CanSave, MetaEstimatorMixin, SetClassifierMixin, BaseEstimato
                 warn(
                     f"No tested threshold keeps a precision of {self.precision:g}: all sets are left to people. {cure}"
                 )
-        elif refused := [label for label, one in self.promise_.items() if not one.n_accepted]:
+        elif refused := [label for label, kept in self.promise_.items() if not kept.n_accepted]:
             cure = _cure(self.promise_[refused[0]], f"held-out sets predicted as {refused[0]!r}")
             warn(
                 f"No tested threshold keeps a precision of {self.precision:g} for {listed(map(repr, refused))} "

@@ -30,6 +30,11 @@ SeedOption = Annotated[
 ]
 
 
+def names_of(options: Any) -> list[str]:
+    """Return the names of the options of a dataclass, as parameters of a command."""
+    return [field.name for field in fields(options)]
+
+
 def with_options(name: str, options: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator that gives a command every option of a dataclass in place of one parameter.
 
@@ -40,22 +45,22 @@ def with_options(name: str, options: Any) -> Callable[[Callable[..., None]], Cal
     options : dataclass
         Its fields are annotated as typer wants them.
     """
-    names = [one.name for one in fields(options)]
+    names = names_of(options)
 
     def decorated(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
         def run(**given: Any) -> None:
-            command(**{name: options(**{one: given.pop(one) for one in names})}, **given)
+            command(**{name: options(**{option: given.pop(option) for option in names})}, **given)
 
         hints = {**get_type_hints(command, include_extras=True), **get_type_hints(options, include_extras=True)}
-        own = [one for one in signature(command).parameters.values() if one.name != name]
-        added = [Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default) for one in fields(options)]
+        own = [parameter for parameter in signature(command).parameters.values() if parameter.name != name]
+        added = [Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default) for field in fields(options)]
         everything = [
-            one.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints.get(one.name, one.annotation))
-            for one in (*own, *added)
+            parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints.get(parameter.name, parameter.annotation))
+            for parameter in (*own, *added)
         ]
         run.__signature__ = Signature(everything, return_annotation=None)  # type: ignore[attr-defined]
-        run.__annotations__ = {one.name: one.annotation for one in everything}
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in everything}
         return run
 
     return decorated

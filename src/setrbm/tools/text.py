@@ -50,5 +50,5 @@ def nearest(name: str, known: Sequence[str], most: int = 1) -> list[str]:
     >>> nearest("molecule", ["bag", "label"])
     []
     """
-    by_lower = {one.lower(): one for one in known}
-    return [by_lower[one] for one in get_close_matches(name.lower(), by_lower, n=most, cutoff=0.65)]
+    by_lower = {candidate.lower(): candidate for candidate in known}
+    return [by_lower[candidate] for candidate in get_close_matches(name.lower(), by_lower, n=most, cutoff=0.65)]

@@ -23,7 +23,7 @@ from setrbm.datasets.benchmarks import Benchmark, benchmark_path, content_digest
 
 # Where the real files are: a folder the user names, else the one beside the checkout.
 REAL = [Path(os.environ["SETRBM_DATA"])] if os.environ.get("SETRBM_DATA") else []
-REAL += [Path(__file__).parents[2] / "shared" / "data"]
+REAL += [Path(__file__).parents[3] / "shared" / "data"]
 DOWNLOADS = os.environ.get("SETRBM_TEST_DOWNLOADS") == "1"
 
 TOY_ROWS = (
@@ -331,19 +331,22 @@ def test_the_real_benchmarks_are_fetched_from_a_folder(home, name):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "must have rows with a bag, a label and features. Got none."),
-        (b"bag,label,f0,f1\n", "must have rows with a bag, a label and features. Got none."),
+        (b"", "must start with a line of column names. It is empty."),
+        (b"bag,label,f0,f1\n", "must have at least one row below the column names. Got none."),
         (b"<html>not found</html>", "must have one column 'bag', or no header .*starts with '<html>not found</html>'"),
         (b"bag,bag,label,f0\n1,1,1,1\n", "must have one column 'bag'"),
-        (b"bag,label,f0\n1,1,2\n1,1\n", "as many features as the first row. Got 2 cells, not 3, in line 3 of '.*rows'"),
-        (b"1,1\n", "Got 2 cells, not 3, in line 1"),
-        (b"7\n", "Got 1 cells, not 3, in line 1"),
-        (b"bag,label,f0\n1,yes,2\n", "Labels must be 1 and 0, 1 and -1, or .* Got 'yes' in line 2"),
-        (b"bag,label,f0\n1,1,inf\n", "Every feature must be a finite number. Got 'inf' in line 2"),
-        (b"bag,label,f0\n1,1,\n", "Every feature must be a finite number. Got '' in line 2"),
-        (b"bag,label,f0\n ,1,3\n", "Every row must have a bag. Got an empty cell in line 2"),
-        (b"bag,label,f0\n1,1,3\n1,0,3\n", "must have the same label. Got another for set '1' in line 3"),
-        (b'bag,label,f0\n1,1,"3\n', "must be a CSV file. Line 2 cannot be read"),
+        (b"bag,label,f0\n1,1,2\n1,1\n", "one cell for each of the 3 columns. Got 2 in line 3 of '.*rows'"),
+        (b"1,1\n", "must have at least one feature column besides 'bag', 'label'. Got none"),
+        (b"7\n", "must have one column 'bag', or no header .*starts with '7'"),
+        (b"bag,label,f0\n1,yes,2\n", "Labels of the benchmark must be 1 and 0. Got 'yes' in '.*rows'"),
+        (b"bag,label,f0\n1,1,inf\n", "must hold a finite number. Got 'inf' in line 2, column 'f0' of '.*rows'"),
+        (
+            b"bag,label,f0\n1,1,\n",
+            "must hold a number. Got an empty one in line 2, .* Fill it in: this feature is",
+        ),
+        (b"bag,label,f0\n ,1,3\n", "must have a value in column 'bag'. Got an empty cell in line 2 of '.*rows'"),
+        (b"bag,label,f0\n1,1,3\n1,0,3\n", "the same label. Got 1 in line 2 and 0 in line 3 of '.*rows' for set 1."),
+        (b'bag,label,f0\n1,1,"3\n', "must be a CSV file. Cannot read the row that starts in line 2"),
         (b"bag,label,f0\n1,1,\xff\n", "must be text in UTF-8. Got an invalid byte at position 17"),
         (gzip.compress(TOY_CSV.encode(), mtime=0)[:-12], "must be a gzip file. It is damaged"),
         (b"\x1f\x8b\x08garbage that goes on", "must be a gzip file. It is damaged"),

@@ -10,12 +10,12 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from command_line import answer, run
 from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV, load, save
 from setrbm.datasets import read_bags, read_pages, write_csv
 from setrbm.estimators import InputPooling, PerVector, SetSVC
 from setrbm.selective import RejectOption
 from setrbm.text import PageWords
-from test_cli import answer, run
 
 QUICK = ("--epochs", "40", "--hidden", "4", "--learning-rate", "0.3", "--engine", "reference")
 TOPICS = {"bill": "Invoice: amount due 40 euros, total 99", "end": "I want to cancel my contract, please cancel it"}

@@ -2,12 +2,11 @@
 
 import pytest
 
-from clusters import cluster_of, marks
+from clusters import cluster_of, inputs_of, many_files, marks, model_of
+from command_line import run as command
 from setrbm.dask.cluster import Failed, VersionError
 from setrbm.dask.scoring import RECEIPTS
 from setrbm.datasets import load_musk1, write_csv
-from test_cli import run as command
-from test_dask_scoring import inputs_of, many_files, model_of
 
 pytestmark = marks
 

@@ -16,24 +16,27 @@ from distributed import Client
 from sklearn.pipeline import make_pipeline
 
 import setrbm
-from clusters import N_FILES, cluster_of, dying_workers, killing, marks, settings, wait_until
+from clusters import (
+    N_FILES,
+    cluster_of,
+    dying_workers,
+    inputs_of,
+    killing,
+    many_files,
+    marks,
+    model_of,
+    settings,
+    wait_until,
+)
 from setrbm import Bags, ClassSetRBM, ClassSetRBMCV, save
 from setrbm.dask import Scoring, score_files, scoring
-from setrbm.dask.scoring import RECEIPTS, Job, score_file
+from setrbm.dask.scoring import RECEIPTS, ScoringTask, score_file
 from setrbm.datasets import load_musk1, make_mail_like, read_bags, write_parquet
 from setrbm.datasets.predicted import as_csv, predicted
 from setrbm.shards import write_shard
 from setrbm.text import PageWords
 
 pytestmark = marks
-
-
-def model_of(work):
-    return work / "model.safetensors"
-
-
-def inputs_of(work):
-    return sorted(work.glob("part-*.csv"))
 
 
 def contents(folder):
@@ -50,7 +53,7 @@ def test_outputs_are_the_predictions_of_one_process(work, two, tmp_path):
     seen = []
     found = score_files(
         model_of(work), inputs_of(work), tmp_path / "out", Scoring(probabilities=True, format="csv"), client=two,
-        on_receipt=seen.append,
+        on_result=seen.append,
     )  # fmt: skip
     assert [Path(one.input) for one in found] == inputs_of(work)
     assert sorted(one.output for one in seen) == sorted(one.output for one in found)
@@ -159,13 +162,6 @@ def test_bad_arguments_are_refused_before_any_work(work, two, tmp_path):
         Scoring(format="xlsx")
     with pytest.raises(FileNotFoundError):
         score_files(work / "none.safetensors", paths, tmp_path, client=two)
-
-
-def many_files(work, folder, n):
-    folder.mkdir()
-    for k in range(n):
-        shutil.copy(work / f"part-{k % N_FILES}.csv", folder / f"{k:03d}.csv")
-    return sorted(folder.iterdir())
 
 
 def check_kills(work, tmp_path, n_files, seconds, at_least):
@@ -300,7 +296,7 @@ def test_an_outdated_output_is_deleted_if_its_changed_input_cannot_be_scored(wor
 
 def test_an_output_that_another_client_is_making_is_not_deleted(work, tmp_path, monkeypatch):
     """It has its name already, and no receipt yet, when the same input fails elsewhere."""
-    job = Job(str(inputs_of(work)[0]), str(tmp_path / "out"), str(tmp_path / "receipt"), "", "", Scoring())
+    job = ScoringTask(str(inputs_of(work)[0]), str(tmp_path / "out"), str(tmp_path / "receipt"), "", "", Scoring())
     Path(job.output).write_text("complete")
 
     def fails(*_):
@@ -313,7 +309,7 @@ def test_an_output_that_another_client_is_making_is_not_deleted(work, tmp_path, 
 
 def test_a_receipt_never_stands_for_an_output_that_is_gone(work, tmp_path, monkeypatch):
     real = scoring.write_atomically
-    job = Job(
+    job = ScoringTask(
         str(inputs_of(work)[0]), str(tmp_path / "out.csv"), str(tmp_path / "receipt"), str(model_of(work)),
         scoring.file_digest(str(model_of(work))), Scoring(format="csv"),
     )  # fmt: skip
@@ -356,7 +352,7 @@ def test_every_fault_of_an_input_is_in_its_receipt(error, reason, work, tmp_path
         raise error
 
     monkeypatch.setattr("setrbm.dask.scoring._model", fails)
-    job = Job(str(inputs_of(work)[0]), str(tmp_path / "out"), str(tmp_path / "receipt"), "", "", Scoring())
+    job = ScoringTask(str(inputs_of(work)[0]), str(tmp_path / "out"), str(tmp_path / "receipt"), "", "", Scoring())
     assert reason in score_file(job).failed
 
 
@@ -379,15 +375,15 @@ def test_other_settings_and_models_have_outputs_of_their_own(work, tmp_path):
     others = [Scoring(**{name: value}) for name, value in OTHER_SETTINGS.items()]
     model = tmp_path / "other.safetensors"
     model.write_bytes(b"another model")
-    jobs = [scoring._jobs(model_of(work), inputs_of(work)[:1], tmp_path / "out", how) for how in [Scoring(), *others]]
-    jobs.append(scoring._jobs(model, inputs_of(work)[:1], tmp_path / "out", Scoring()))
+    jobs = [scoring._tasks(model_of(work), inputs_of(work)[:1], tmp_path / "out", how) for how in [Scoring(), *others]]
+    jobs.append(scoring._tasks(model, inputs_of(work)[:1], tmp_path / "out", Scoring()))
     assert len({job.output for (job,) in jobs}) == len({job.receipt for (job,) in jobs}) == len(others) + 2
 
 
 def test_an_output_without_probabilities_does_not_stand_for_one_with_them(work, tmp_path):
     names = []
     for how in (Scoring(), Scoring(probabilities=True)):
-        (job,) = scoring._jobs(model_of(work), inputs_of(work)[:1], tmp_path, how)
+        (job,) = scoring._tasks(model_of(work), inputs_of(work)[:1], tmp_path, how)
         receipt = score_file(job)
         assert receipt.is_new and not receipt.failed
         names.append(pyarrow.parquet.read_table(receipt.output).column_names)
