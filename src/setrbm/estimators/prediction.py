@@ -131,13 +131,13 @@ class BaseSetClassifier(CanSave, CallbackSupportMixin, SetClassifierMixin, BaseE
         settings = self.settings_ if settings is None else settings
         params = self._params() if params is None else params
         engine, threads, poolings = get_engine(self.engine), as_threads(self.n_jobs), settings.poolings
-        found = [
+        parts = [
             engine.forward(part, bags, Spec(settings.constraint, pooling, unit=settings.unit), threads)
             for part, pooling in zip(energy.parted(params, len(poolings)), poolings, strict=True)
         ]
-        if len(found) == 1:
-            return found[0]
-        pools, free_energies = zip(*found, strict=True)
+        if len(parts) == 1:
+            return parts[0]
+        pools, free_energies = zip(*parts, strict=True)
         return np.hstack(pools), np.sum(free_energies, axis=0)
 
     def _forward_all(self, X: Any, part: int) -> Array:
@@ -251,8 +251,9 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSetClass
         _, codes = as_codes(bags, y, self.classes_)
         joints = self._joints()
         parts = zip(energy.parted(self._params(), len(joints)), joints, strict=True)
-        found = [gibbs.hidden_probabilities(bags.X, bags.offsets, codes, part, joint)[0] for part, joint in parts]
-        return np.hstack(found)
+        return np.hstack(
+            [gibbs.hidden_probabilities(bags.X, bags.offsets, codes, part, joint)[0] for part, joint in parts]
+        )
 
     def sample(
         self, sizes: npt.ArrayLike, n_steps: int = 200, random_state: Any = None

@@ -85,7 +85,8 @@ def train(
 
 def _tracker(spec: Spec, trainings: Sequence[Training], schedule: Schedule) -> Tracker:
     limit = DIVERGED * max(np.log(len(trainings[0].model.params.d)), 1.0)
-    max_epochs = [schedule.max_epochs if one.max_epochs is None else one.max_epochs for one in trainings]
+    max_epochs = [training.max_epochs or schedule.max_epochs for training in trainings]
+    # A candidate of its own has a number that no other has.
     candidates = [-m if one.candidate is None else one.candidate for m, one in enumerate(trainings, start=1)]
     tracker = Tracker(schedule, max_epochs, [training.group for training in trainings], candidates, limit)
     # A decay factor of zero or less would flip the sign of the weights at every step.

@@ -107,19 +107,19 @@ def best_of(candidates: Sequence[Candidate]) -> int:
 
     If none was finished, it is the best of those that were dropped, or of those that diverged.
     """
-    finished = [i for i, one in enumerate(candidates) if one.is_finished]
+    finished = [i for i, candidate in enumerate(candidates) if candidate.is_finished]
     if finished:
         means = np.array([candidates[i].scores.mean() for i in finished])
         if np.isnan(means).all():
             raise ValueError("scoring must give a number for at least one candidate. Got NaN for all.")
         return finished[int(np.nanargmax(means))]
-    sound = [i for i, one in enumerate(candidates) if one.begun and not one.diverged]
+    sound = [i for i, candidate in enumerate(candidates) if candidate.begun and not candidate.diverged]
     if sound:
         warn(
             "All candidates that were not dropped diverged later. The best of the dropped ones is used; offer smaller "
             "learning rates."
         )
-    diverged = [i for i, one in enumerate(candidates) if one.diverged]
+    diverged = [i for i, candidate in enumerate(candidates) if candidate.diverged]
     if not sound and not diverged:
         raise ValueError("Training was interrupted before any candidate was begun.")
     return min(sound or diverged, key=lambda i: candidates[i].losses.mean())
@@ -150,7 +150,9 @@ def cv_results(params: Sequence[dict[str, Any]], scores: Array, mean: Array | No
     mean = scores.mean(axis=1) if mean is None else mean
     # Those without a score share the last rank.
     rank = rankdata(np.where(np.isnan(mean), np.inf, -mean), method="min").astype(np.int32)
-    columns = {f"param_{name}": _column([one.get(name) for one in params]) for name in (params[0] if params else ())}
+    columns = {
+        f"param_{name}": _column([settings.get(name) for settings in params]) for name in (params[0] if params else ())
+    }
     splits = {f"split{k}_test_score": split for k, split in enumerate(scores.T)}
     tested = {"mean_test_score": mean, "std_test_score": scores.std(axis=1), "rank_test_score": rank}
     return {"params": list(params), **columns, **splits, **tested}
@@ -176,9 +178,10 @@ def _column(values: list[Any]) -> Any:
 
 def results_of(candidates: Sequence[Candidate]) -> dict[str, Any]:
     """Return the record of all candidates: ``cv_results_``."""
-    facts = {name: [getattr(one, name) for one in candidates] for name in FACTS}
-    histories = [[outcome.history for outcome in one.outcomes] for one in candidates]
-    return _record([one.params for one in candidates], np.array([one.scores for one in candidates]), facts, histories)
+    facts = {name: [getattr(candidate, name) for candidate in candidates] for name in FACTS}
+    histories = [[outcome.history for outcome in candidate.outcomes] for candidate in candidates]
+    scores = np.array([candidate.scores for candidate in candidates])
+    return _record([candidate.params for candidate in candidates], scores, facts, histories)
 
 
 def _record(params: list[dict[str, Any]], scores: Any, facts: dict[str, Any], histories: list[Any]) -> dict[str, Any]:
@@ -206,7 +209,9 @@ def restored(chosen: dict[str, Any], criterion: str) -> tuple[dict[str, Any], in
         histories, best = [(history,) for history in kept["history"]], kept["params"].index(chosen["best_params"])
         dropped = kept["dropped" if "dropped" in kept else "left_behind"]
         facts = {"n_epochs": kept["best_epoch"], "diverged": kept["diverged"], "dropped": dropped}
-    results = _record([dict(one) for one in kept["params"]], scores, facts, [list(one) for one in histories])
+    results = _record(
+        [dict(settings) for settings in kept["params"]], scores, facts, [list(splits) for splits in histories]
+    )
     if not 0 <= best < len(results["params"]):
         raise ValueError(f"best_index must be the position of a candidate. Got {best}.")
     return results, best

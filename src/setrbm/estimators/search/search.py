@@ -191,7 +191,7 @@ class Search:
         settings = candidate.members[0]
         never = nothing_learned(self.model(settings, self.seed).params)
         splits = [outcomes.get((number, split), never) for split in range(len(self.sources))]
-        return judged(self.choices, candidate, [self.undone(settings, one) for one in splits], self._schedule)
+        return judged(self.choices, candidate, [self.undone(settings, outcome) for outcome in splits], self._schedule)
 
     def _refuse_epochs_that_differ(self) -> None:
         """Refuse to score splits whose models may be of different epochs: the refit has one number of epochs."""
