@@ -342,49 +342,24 @@ class Vocabulary:
             raise ValueError(f"factors must not be negative. Got {estimator.factors_.min():g}.")
 
 
-class Imputed:
-    """What SimpleImputer knows beside its statistics: types of numbers, and which features had missing values."""
-
-    DTYPES = ("_fit_dtype", "_fill_dtype")
+class Indicator:
+    """Which features had missing values in fit, if SimpleImputer was asked to indicate them."""
 
     def write(self, estimator: Any, model: ModelFile) -> None:
-        """Add the types and the features to the description."""
-        # With the strategy "constant" the statistics are objects.
-        model.description["objects"] = ["statistics_"] if estimator.statistics_.dtype == object else []
-        for name in self.DTYPES:
-            if (dtype := getattr(estimator, name)).kind not in "iuf":
-                raise ValueError(f"{name} must be a type of numbers: fit to an array of floats. Got {dtype}.")
-        model.description["dtypes"] = {name: str(getattr(estimator, name).str) for name in self.DTYPES}
+        """Add the features to the description."""
         indicator = estimator.indicator_
         model.description["indicator"] = None if indicator is None else indicator.features_.tolist()
 
     def read(self, estimator: Any, model: ModelFile, sizes: Sizes) -> None:
-        """Set the types and the indicator."""
-        if "statistics_" in model.description["objects"]:
-            estimator.statistics_ = estimator.statistics_.astype(object)
-        for name in self.DTYPES:
-            setattr(estimator, name, _as_dtype(name, model.description["dtypes"][name]))
-        features = model.description["indicator"]
+        """Set the indicator; positions of features must increase."""
+        features, n_features = model.description["indicator"], sizes["n"]
         if estimator.add_indicator == (features is None):
             raise ValueError(f"indicator must be a list only if add_indicator is True. Got {features!r}.")
-        missing = np.zeros((1, sizes["n"]), dtype=bool)
+        missing = np.zeros((1, n_features), dtype=bool)
         if features is not None:
-            missing[0, _as_positions(features, sizes["n"])] = True
+            if not isinstance(features, list) or not all(type(feature) is int for feature in features):
+                raise ValueError(f"indicator must hold integers. Got {features!r}.")
+            if features != sorted({feature for feature in features if 0 <= feature < n_features}):
+                raise ValueError(f"indicator must hold increasing integers below {n_features}. Got {listed(features)}.")
+            missing[0, features] = True
         estimator._fit_indicator(missing)
-
-
-def _as_dtype(name: str, text: Any) -> np.dtype[Any]:
-    """Return the type of numbers of this name."""
-    known = {np.dtype(kind).str: np.dtype(kind) for kind in np.typecodes["AllInteger"] + np.typecodes["Float"]}
-    if not isinstance(text, str) or text not in known:
-        raise ValueError(f"{name} must be a type of numbers. Got {text!r:.40}.")
-    return known[text]
-
-
-def _as_positions(features: Any, n_features: int) -> list[int]:
-    """Return positions of features, which must increase."""
-    if not isinstance(features, list) or not all(type(feature) is int for feature in features):
-        raise ValueError(f"indicator must hold integers. Got {features!r}.")
-    if features != sorted({feature for feature in features if 0 <= feature < n_features}):
-        raise ValueError(f"indicator must hold increasing integers below {n_features}. Got {listed(features)}.")
-    return features

@@ -25,13 +25,15 @@ from setrbm.persistence.fields import (
     Field,
     FittedScaling,
     Floats,
+    Kind,
     Labels,
+    NumberType,
     Sizes,
 )
 from setrbm.persistence.model_file import ModelFile
 from setrbm.persistence.own_fields import (
     Decisions,
-    Imputed,
+    Indicator,
     Parameters,
     Promises,
     SupportSets,
@@ -220,7 +222,7 @@ def _svc(name: str, is_search: bool) -> Row:
     return Row(f"setrbm.estimators.set_svc.{name}", fields, check=_check_svc)
 
 
-def _transformer(home: str, arrays: dict[str, Floats | Counts], *more: Field, **settings: Any) -> Row:
+def _transformer(home: str, arrays: dict[str, Kind], *more: Field, **settings: Any) -> Row:
     return Row(home, (FEATURES, Attributes(arrays), *more), **settings)
 
 
@@ -259,9 +261,16 @@ _ROWS = (
         },
         check=_check_range,
     ),
-    # The statistics of features without any value are NaN.
     _transformer(
-        "sklearn.impute.SimpleImputer", {"statistics_": Floats("n", may_be_nan=True)}, Imputed(), check=_check_imputer
+        "sklearn.impute.SimpleImputer",
+        {
+            # NaN for features without any value; objects with the strategy "constant".
+            "statistics_": Floats("n", may_be_nan=True, may_be_objects=True),
+            "_fit_dtype": NumberType(),
+            "_fill_dtype": NumberType(),
+        },
+        Indicator(),
+        check=_check_imputer,
     ),
     _transformer("sklearn.feature_extraction.text.TfidfTransformer", {"idf_": Floats("n", needed_if="use_idf")}),
     _transformer(
