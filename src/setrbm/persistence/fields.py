@@ -231,11 +231,11 @@ class Features:
     Parameters
     ----------
     names : str
-        What the file says of this; arrays show the number of features if it does not.
+        Those that the file has, by default all three; arrays show the number of features if it is not among them.
     """
 
     def __init__(self, *names: str) -> None:
-        self.names = names
+        self.names = names or ("n_features", "feature_names", "largest_set")
 
     def write(self, estimator: Any, model: ModelFile) -> None:
         """Add numbers and names to the description."""

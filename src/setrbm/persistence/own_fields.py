@@ -60,9 +60,10 @@ class Parameters:
 class Training:
     """How training went and, in two methods of the class, what was chosen before it."""
 
-    COUNTS = ("seed", "n_epochs", "best_epoch", "largest_set")
     # In this order in the file.
     NUMBERS = ("seed", "n_epochs", "best_epoch", "temperature", "calibration_temperature", "largest_set")
+    # Of files of earlier versions.
+    DEFAULTS: ClassVar = {"largest_set": 0, "temperature": 1.0, "calibration_temperature": 1.0}
 
     def write(self, estimator: Any, model: ModelFile) -> None:
         """Add numbers and curves to the description."""
@@ -72,30 +73,29 @@ class Training:
 
     def read(self, estimator: Any, model: ModelFile, sizes: Sizes) -> None:
         """Set numbers, curves and settings."""
-        # Files of the first format do not say how large the largest set was; earlier ones have no temperatures.
-        described = {"largest_set": 0, "temperature": 1.0, "calibration_temperature": 1.0} | model.description
         estimator.settings_ = estimator._restored_settings(model.description)
-        estimator.history_ = {name: list(from_json(described["history"])[name]) for name in HISTORY}
-        counts = {f"{name}_": int(described[name]) for name in self.COUNTS}
-        if min(counts.values()) < 0:
-            raise ValueError(f"{', '.join(self.COUNTS)} must not be negative. Got {list(counts.values())}.")
-        vars(estimator).update(counts)
-        estimator.temperature_ = self._n_fits(estimator, described["temperature"], sizes["h"])
-        positive("calibration_temperature", described["calibration_temperature"])
-        estimator.calibration_temperature_ = float(described["calibration_temperature"])
+        history = from_json(model.description["history"])
+        estimator.history_ = {name: list(history[name]) for name in HISTORY}
+        described = self.DEFAULTS | model.description
+        for name in self.NUMBERS:
+            is_count = name not in ("temperature", "calibration_temperature")
+            (_check_whole if is_count else positive)(name, described[name])
+            setattr(estimator, f"{name}_", described[name] if is_count else float(described[name]))
+        _check_n_fits(estimator, sizes["h"])
 
-    @staticmethod
-    def _n_fits(estimator: Any, value: Any, n_hidden: int) -> float:
-        """Return the number of fits that share the hidden units."""
-        if not isinstance(value, int | float) or isinstance(value, bool):
-            raise ValueError(f"temperature must be a number. Got {value!r}.")
-        if value != 1 and not (estimator.AVERAGES and 1 <= value <= n_hidden and n_hidden % value == 0):
-            raise ValueError(
-                f"temperature must be the number of fits averaged. Got {value} for {n_hidden} hidden units."
-            )
-        if value % (n_parts := len(estimator.settings_.poolings)):
-            raise ValueError(f"Mixed pooling needs a multiple of {n_parts} fits. Got {value:g}.")
-        return float(value)
+
+def _check_whole(name: str, value: Any) -> None:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{name} must be an integer of 0 or more. Got {value!r}.")
+
+
+def _check_n_fits(estimator: Any, n_hidden: int) -> None:
+    """Refuse a number of fits (``temperature_``) that cannot share the hidden units."""
+    n_fits, n_parts = estimator.temperature_, len(estimator.settings_.poolings)
+    if n_fits != 1 and not (estimator.AVERAGES and 1 <= n_fits <= n_hidden and n_hidden % n_fits == 0):
+        raise ValueError(f"temperature must be the number of fits averaged. Got {n_fits} for {n_hidden} hidden units.")
+    if n_fits % n_parts:
+        raise ValueError(f"Mixed pooling needs a multiple of {n_parts} fits. Got {n_fits:g}.")
 
 
 # --- support vector machines ---
