@@ -18,7 +18,7 @@ from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardSca
 from rewriting import contents, rewrite, write
 from setrbm import Bags, ClassSetRBM, ClassSetRBMCV, load, save
 from setrbm.estimators import InputPooling, PerVector, SetSVC, SetSVCCV
-from setrbm.persistence.table import NAMES
+from setrbm.persistence.table import names
 from setrbm.selective import RejectOption
 from setrbm.text import PageWords
 
@@ -140,6 +140,10 @@ def chosen(name, value):
     return change
 
 
+# The description of a transformer without state.
+NOTHING = {
+    "settings": {"pairs": []}, "n_features": 4, "feature_names": None, "largest_set": None, "none": [], "strides": {}
+}  # fmt: skip
 HOSTILE = [
     ("svc", setting("kernel", "rbf"), "kernel must be one of"),
     ("svc", setting("C", -1.0), "C must be a positive number"),
@@ -268,6 +272,9 @@ HOSTILE = [
     ("pipeline", inside("parts", 0, parts=[]), "does not fit"),
     ("pipeline", inside("parts", 0, parts=7), "does not fit"),
     ("pipeline", without("0.0.mean_"), "StandardScaler must have mean_. Got none"),
+    ("svc", header(parts=[{"kind": "Pipeline"}]), "does not fit"),
+    ("standard", header(parts=[{"kind": "FrozenEstimator"}]), "within FrozenEstimator must be 1. Got 0"),
+    ("standard", header(parts=[{"kind": "InputPooling", **NOTHING}]), "within StandardScaler must be 0. Got 1"),
     ("words", setting("weights", "bm25"), "weights must be one of"),
     ("words", setting("max_words", -1), "max_words must be an integer of 1 or more"),
     ("words", header(words=[]), "words must be a list of at least one word"),
@@ -397,7 +404,7 @@ def test_files_nested_deeper_than_allowed_are_refused(files, tmp_path):
 
 ODD = [
     None, True, 0, 1, -1, 10**18, 10**30, 0.5, 1e308, "", "a", "passthrough", "part", "os.system", [], [[]], {}, [1, 2],
-    {"float": "nan"}, {"float": "x"}, {"tuple": [1, 2]}, {"tuple": 3}, {"pairs": [[[], 1]]}, {"pairs": 1}, *NAMES,
+    {"float": "nan"}, {"float": "x"}, {"tuple": [1, 2]}, {"tuple": 3}, {"pairs": [[[], 1]]}, {"pairs": 1}, *names(),
 ]  # fmt: skip
 ITEMS = {
     "f": [np.nan, np.inf, 1e308, -1e308, 0.0, -1.0, 1e-320],

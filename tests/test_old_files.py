@@ -13,7 +13,7 @@ import pytest
 from make_model_files import FOLDER, METHODS, N_CHECKED, OF_PAGES, input_of, plain
 from setrbm import Bags, load, save
 from setrbm.persistence.model_file import FORMAT, read
-from setrbm.persistence.table import NAMES
+from setrbm.persistence.table import names
 
 FILES = sorted(FOLDER.glob("format*/*.safetensors"))
 needs_mail = pytest.mark.skipif(find_spec("setrbm_mail") is None, reason="needs the package setrbm-mail")
@@ -53,7 +53,7 @@ def test_an_old_file_can_be_saved_in_the_present_format(path, tmp_path):
 
 def test_there_is_a_file_of_every_kind_in_the_present_format():
     folder = FOLDER / f"format{FORMAT}"
-    assert {read(path).kind for path in folder.glob("*.safetensors")} == set(NAMES)
+    assert {read(path).kind for path in folder.glob("*.safetensors")} == set(names())
     assert {path.parent.name for path in FILES} == {f"format{k}" for k in range(1, FORMAT + 1)}
 
 

@@ -1,4 +1,6 @@
 import dataclasses
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -11,13 +13,14 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, QuantileTransformer, StandardScaler
 
 import setrbm
+from make_model_files import FOLDER
 from setrbm import Bags, ClassRBM, ClassSetRBM, load, save
 from setrbm.estimators import InputPooling, PerVector, SetSVC, SetSVCCV
 from setrbm.persistence import table
-from setrbm.persistence.fields import Attributes
+from setrbm.persistence.fields import Attributes, Counts, Features, Floats
 from setrbm.selective import RejectOption
 from setrbm.text import PageWords
 from setrbm.text.word_weights import WEIGHTS
@@ -491,9 +494,36 @@ def test_endless_nesting_is_refused(tmp_path):
 
 
 def test_every_transformer_of_the_table_is_tested_here():
-    rows = [table.row_of(name) for name in table.NAMES]
+    rows = [table.row_of(name) for name in table.names()]
     of_attributes = {row.cls for row in rows if any(isinstance(field, Attributes) for field in row.fields)}
     assert of_attributes - {PerVector} == {type(one) for one in TRANSFORMED}
+
+
+def test_a_row_is_all_that_a_transformer_of_arrays_needs(tmp_path, monkeypatch):
+    kinds = {name: Floats("n") for name in ("scale_", "max_abs_")} | {"n_samples_seen_": Counts()}
+    row = table.Row("sklearn.preprocessing.MaxAbsScaler", (Features(), Attributes(kinds)))
+    scaler = MaxAbsScaler().fit(some_sets()[0].X)
+    with pytest.raises(TypeError, match="The estimator is a MaxAbsScaler, which cannot be saved"):
+        save(scaler, tmp_path / "m")
+    monkeypatch.setitem(table.ROWS, row.name, row)
+    again = saved_and_loaded(scaler, tmp_path)
+    assert_same_state(scaler, again)
+    scaler.scale_ = scaler.scale_[:-1]
+    with pytest.raises(ValueError, match=r"scale_ must hold floats of shape \(4,\). Got float64 of shape \(3,\)"):
+        save(scaler, tmp_path / "m")
+
+
+def test_only_the_class_of_a_row_that_is_used_is_imported():
+    code = "import sys, setrbm.persistence; print({'sklearn.decomposition', 'setrbm_mail'} & set(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert loaded.strip() == "set()"
+
+
+def test_a_model_of_a_package_that_is_not_installed_names_the_package(monkeypatch):
+    monkeypatch.setattr(table, "find_spec", lambda name: None)
+    path = FOLDER / "format2" / "DocumentFeatures.safetensors"
+    with pytest.raises(ImportError, match="This model needs the package setrbm-mail. Run: pip install setrbm-mail"):
+        load(path)
 
 
 def test_save_and_load_are_public():

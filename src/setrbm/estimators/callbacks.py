@@ -36,12 +36,12 @@ class Task:
         return self._call("on_fit_task_end", estimator, metadata)
 
     def _call(self, hook: str, estimator: Any, metadata: dict[str, Any] | None) -> bool:
-        values = {"X": None, "y": None, "metadata": metadata, "fitted_estimator": None}
+        available = {"X": None, "y": None, "metadata": metadata, "fitted_estimator": None}
         answers = []
         for callback in self.callbacks:
             method = getattr(callback, hook)
-            wanted = [p.name for p in signature(method).parameters.values() if p.kind is Parameter.KEYWORD_ONLY]
-            answers.append(method(estimator, self, **{name: values[name] for name in wanted}))
+            asked = [p.name for p in signature(method).parameters.values() if p.kind is Parameter.KEYWORD_ONLY]
+            answers.append(method(estimator, self, **{name: available[name] for name in asked}))
         return any(answers)
 
 

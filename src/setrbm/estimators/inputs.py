@@ -51,7 +51,7 @@ def as_bags(estimator: Any, X: Any, reset: bool, finite: bool = True) -> Bags:
     bags = _as_sets(X)
     rows = bags is None
     if bags is None:
-        refuse_what_is_no_matrix(X)
+        refuse_non_matrix(X)
         _warn_about_frame(estimator, X, reset)
         X = validate_data(
             estimator, as_array(X) if isinstance(X, list | tuple) else X,
@@ -69,8 +69,8 @@ def as_bags(estimator: Any, X: Any, reset: bool, finite: bool = True) -> Bags:
     return bags
 
 
-def refuse_what_is_no_matrix(X: Any) -> None:
-    """Refuse input that is no matrix and no list, in words that say what to pass instead."""
+def refuse_non_matrix(X: Any) -> None:
+    """Refuse what is neither a matrix nor a list, and say what to pass instead."""
     # One of scipy's formats is a dict as well.
     if sparse.issparse(X):
         return

@@ -16,8 +16,8 @@ from setrbm.label_order import check_order
 from setrbm.tools.text import count
 
 
-def refuse_what_is_no_labels(y: Any) -> None:
-    """Refuse labels that are no array and no list, in words that say what to pass instead."""
+def refuse_non_labels(y: Any) -> None:
+    """Refuse what is neither an array nor a list, and say what to pass instead."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
     need = "y must be an array or a list with one label for each set"
@@ -55,11 +55,11 @@ def as_labels(X: Any, y: Any, n_sets: int, n_vectors: int | None = None) -> npt.
 
     Refuse what is not one label for each set, in the order of the sets, all of one type and none missing.
     """
-    refuse_what_is_no_labels(y)
+    refuse_non_labels(y)
     if not n_sets:
         raise ValueError("There must be at least one set. Got none.")
     given, y = y, column_or_1d(y, warn=True)
-    refuse_other_number(y, n_sets, n_vectors)
+    check_one_label_per_set(y, n_sets, n_vectors)
     check_order(X, given)
     if y.dtype.kind == "f" and np.isinf(y).any():
         raise ValueError("Input y contains NaN or infinity. Every set must have a label.")
@@ -74,8 +74,8 @@ def as_labels(X: Any, y: Any, n_sets: int, n_vectors: int | None = None) -> npt.
     return np.asarray(y)
 
 
-def refuse_other_number(y: npt.NDArray[Any], n_sets: int, n_vectors: int | None = None) -> None:
-    """Refuse labels that are not one for each set."""
+def check_one_label_per_set(y: npt.NDArray[Any], n_sets: int, n_vectors: int | None = None) -> None:
+    """Refuse another number of labels than of sets."""
     if len(y) == n_vectors != n_sets:
         raise ValueError(
             f"y must hold one label for each of the {n_sets} sets. Got {len(y)}, one per vector. Bags.from_groups "

@@ -1,4 +1,4 @@
-"""A fitted support vector classifier and its calibration as plain arrays: what prediction needs, and nothing else.
+"""PairwiseSVM and Calibration: a fitted support vector classifier as plain arrays, only what prediction needs.
 
 The sums are those of scikit-learn's SVC and LogisticRegression. Having them here lets a model file hold a few arrays
 instead of private attributes of other libraries.

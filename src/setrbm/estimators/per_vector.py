@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from setrbm.bags import Bags
 from setrbm.estimators.inputs import as_bags, unchanged_on_error
-from setrbm.estimators.labels import refuse_other_number, refuse_what_is_no_labels
+from setrbm.estimators.labels import check_one_label_per_set, refuse_non_labels
 from setrbm.estimators.savable import CanSave
 from setrbm.label_order import check_order
 
@@ -79,8 +79,8 @@ class PerVector(CanSave, TransformerMixin, BaseEstimator, auto_wrap_output_keys=
 
 def _of_each_vector(bags: Bags, y: Any) -> npt.NDArray[Any]:
     """Return the label of the set of each vector."""
-    refuse_what_is_no_labels(y)
+    refuse_non_labels(y)
     labels = np.asarray(y)
-    refuse_other_number(labels, len(bags), bags.n_vectors)
+    check_one_label_per_set(labels, len(bags), bags.n_vectors)
     check_order(bags, y)
     return np.repeat(labels, bags.sizes, axis=0)

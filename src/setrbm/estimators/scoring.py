@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.base import ClassifierMixin
 
-from setrbm.estimators.labels import refuse_what_is_no_labels
+from setrbm.estimators.labels import refuse_non_labels
 from setrbm.label_order import check_order
 
 
@@ -22,7 +22,7 @@ class SetClassifierMixin(ClassifierMixin):
         y : array-like of shape (n_sets,)
         sample_weight : array-like of shape (n_sets,), optional
         """
-        refuse_what_is_no_labels(y)
+        refuse_non_labels(y)
         check_order(X, y)
         check_order(X, sample_weight, "sample_weight")
         return float(super().score(X, y, sample_weight))

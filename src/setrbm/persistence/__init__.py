@@ -15,7 +15,7 @@ from typing import Any
 
 from setrbm.persistence import model_file
 from setrbm.persistence.model_file import ModelFile
-from setrbm.persistence.table import NAMES, row_of
+from setrbm.persistence.table import names, row_of
 
 # Pipelines in pipelines: deeper ones could exceed Python's recursion limit in predict.
 DEEPEST = 10
@@ -84,8 +84,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     True
     """
     model = model_file.read(path)
-    if model.kind not in NAMES:
-        raise ValueError(f"{os.fspath(path)!r} must hold one of {', '.join(NAMES)}. Got {model.kind!r}.")
+    if model.kind not in names():
+        raise ValueError(f"{os.fspath(path)!r} must hold one of {', '.join(names())}. Got {model.kind!r}.")
     try:
         return _restored(model)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
@@ -95,14 +95,14 @@ def load(path: str | os.PathLike[str]) -> Any:
 def _described(estimator: Any, within: tuple[str, ...] = ()) -> ModelFile:
     """Return the contents of an estimator's file; ``within`` says of which others it is a part."""
     name = type(estimator).__name__
-    if name not in NAMES or row_of(name).cls is not type(estimator):
+    if name not in names() or row_of(name).cls is not type(estimator):
         article = "an" if name[0] in "AEIOU" else "a"
         cure = (
             "Save its best_estimator_" if hasattr(estimator, "best_estimator_") else "For others, use joblib or skops"
         )
         raise TypeError(
             f"{', '.join(within) or 'The estimator'} is {article} {name}, which cannot be saved without pickle. These "
-            f"can be saved: {', '.join(NAMES)}. {cure}."
+            f"can be saved: {', '.join(names())}. {cure}."
         )
     _check_depth(len(within))
     row = row_of(name)

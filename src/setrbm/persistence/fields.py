@@ -99,43 +99,77 @@ def _laid_out(array: Array, strides: Any) -> Array:
     return laid_out
 
 
+class Kind(Protocol):
+    """How a fitted attribute is stored under its name, in the arrays or in the description."""
+
+    @property
+    def needed_if(self) -> str:
+        """The parameter without which the attribute may be None or missing; empty if it must be there."""
+
+    def write(self, name: str, value: Any, model: ModelFile) -> None:
+        """Add the attribute to the file."""
+
+    def read(self, name: str, model: ModelFile, sizes: Sizes) -> Any:
+        """Return the attribute, checked; None if the file does not have it."""
+
+
 @dataclass(frozen=True)
 class Floats:
-    """An attribute that is an array of floats.
+    """An array of finite floats.
 
     Parameters
     ----------
     shape : str
         One letter per dimension, see ``Sizes``.
     needed_if : str
-        The attribute may be None or missing unless this parameter is True.
     positive : bool
         Whether something is divided by it.
-    may_be_nan : bool
+    may_be_nan, may_be_objects : bool
+        Objects must be numbers.
     """
 
     shape: str
     needed_if: str = ""
     positive: bool = False
     may_be_nan: bool = False
+    may_be_objects: bool = False
 
-    def restored(self, array: Array, name: str, sizes: Sizes) -> Any:
-        """Return the attribute, checked."""
-        as_floats(array, name, self.shape, sizes, may_be_nan=self.may_be_nan)
+    def write(self, name: str, value: Any, model: ModelFile) -> None:
+        """Add the array, whether it holds objects, and how it is laid out if it has gaps."""
+        array = np.asarray(value)
+        if self.may_be_objects:
+            model.description["objects"] = [name] if array.dtype == object else []
+            array = _as_numbers(name, array) if array.dtype == object else array
+        model.arrays[name] = array
+        if gaps := _gaps(array):
+            model.description["strides"][name] = gaps
+
+    def read(self, name: str, model: ModelFile, sizes: Sizes) -> Any:
+        """Return the array, checked."""
+        if name not in model.arrays:
+            return None
+        array = as_floats(model.arrays[name], name, self.shape, sizes, may_be_nan=self.may_be_nan)
         if self.positive and not (array > 0).all():
             raise ValueError(f"{name} must be positive. Got {array.min():g}.")
-        return array
+        if self.may_be_objects and name in model.description["objects"]:
+            return array.astype(object)
+        return _laid_out(array, model.description["strides"].get(name))
 
 
-@dataclass(frozen=True)
 class Counts:
-    """An attribute that is one number of 0 or more, or one per feature."""
+    """One number of 0 or more, or one per feature."""
 
-    needed_if: str = ""
+    needed_if = ""
 
-    def restored(self, array: Array, name: str, sizes: Sizes) -> Any:
-        """Return the attribute, checked."""
-        n_features = sizes["n"]
+    def write(self, name: str, value: Any, model: ModelFile) -> None:
+        """Add the numbers as an array."""
+        model.arrays[name] = np.asarray(value)
+
+    def read(self, name: str, model: ModelFile, sizes: Sizes) -> Any:
+        """Return the numbers, checked."""
+        if name not in model.arrays:
+            return None
+        array, n_features = model.arrays[name], sizes["n"]
         if array.shape not in ((), (n_features,)) or array.dtype.kind not in "if":
             raise ValueError(f"{name} must hold one number or {n_features}. Got {array.dtype} of shape {array.shape}.")
         if not (np.isfinite(array).all() and (array >= 0).all()):
@@ -143,32 +177,49 @@ class Counts:
         return array[()]
 
 
+class NumberType:
+    """A numpy type of numbers."""
+
+    needed_if = ""
+
+    def write(self, name: str, value: Any, model: ModelFile) -> None:
+        """Add the type to the description."""
+        if value.kind not in "iuf":
+            raise ValueError(f"{name} must be a type of numbers: fit to an array of floats. Got {value}.")
+        model.description.setdefault("dtypes", {})[name] = str(value.str)
+
+    def read(self, name: str, model: ModelFile, sizes: Sizes) -> Any:
+        """Return the type, checked."""
+        known = {np.dtype(kind).str: np.dtype(kind) for kind in np.typecodes["AllInteger"] + np.typecodes["Float"]}
+        if not isinstance(text := model.description["dtypes"][name], str) or text not in known:
+            raise ValueError(f"{name} must be a type of numbers. Got {text!r:.40}.")
+        return known[text]
+
+
 @dataclass(frozen=True)
 class Attributes:
-    """Attributes that are arrays, under their own names."""
+    """Fitted attributes under their own names; some may be None."""
 
-    kinds: Mapping[str, Floats | Counts]
+    kinds: Mapping[str, Kind]
 
     def write(self, estimator: Any, model: ModelFile) -> None:
-        """Add the arrays, which attributes are None, and how arrays with gaps are laid out."""
+        """Add the attributes, and which are None."""
         fitted = {name: getattr(estimator, name) for name in self.kinds if hasattr(estimator, name)}
-        arrays = {name: np.asarray(value) for name, value in fitted.items() if value is not None}
-        arrays = {name: _as_numbers(name, a) if a.dtype == object else a for name, a in arrays.items()}
-        model.arrays.update(arrays)
         model.description["none"] = [name for name, value in fitted.items() if value is None]
-        model.description["strides"] = {name: gaps for name, array in arrays.items() if (gaps := _gaps(array))}
+        model.description["strides"] = {}
+        for name, value in fitted.items():
+            if value is not None:
+                self.kinds[name].write(name, value, model)
 
     def read(self, estimator: Any, model: ModelFile, sizes: Sizes) -> None:
         """Set the attributes; refuse a file without one that the parameters need."""
-        none, strides = model.description["none"], model.description["strides"]
+        none = model.description["none"]
         for name, kind in self.kinds.items():
-            if name in model.arrays:
-                value = kind.restored(model.arrays[name], name, sizes)
-                setattr(estimator, name, _laid_out(value, strides.get(name)) if value.ndim else value)
-            elif not kind.needed_if or getattr(estimator, kind.needed_if):
+            value = kind.read(name, model, sizes)
+            if value is None and (not kind.needed_if or getattr(estimator, kind.needed_if)):
                 raise ValueError(f"{type(estimator).__name__} must have {name}. Got none.")
-            elif name in none:
-                setattr(estimator, name, None)
+            if value is not None or name in none:
+                setattr(estimator, name, value)
 
 
 # --- features, classes, scaling ---
@@ -180,11 +231,11 @@ class Features:
     Parameters
     ----------
     names : str
-        What the file says of this; arrays show the number of features if it does not.
+        Those that the file has, by default all three; arrays show the number of features if it is not among them.
     """
 
     def __init__(self, *names: str) -> None:
-        self.names = names
+        self.names = names or ("n_features", "feature_names", "largest_set")
 
     def write(self, estimator: Any, model: ModelFile) -> None:
         """Add numbers and names to the description."""

@@ -60,9 +60,10 @@ class Parameters:
 class Training:
     """How training went and, in two methods of the class, what was chosen before it."""
 
-    COUNTS = ("seed", "n_epochs", "best_epoch", "largest_set")
     # In this order in the file.
     NUMBERS = ("seed", "n_epochs", "best_epoch", "temperature", "calibration_temperature", "largest_set")
+    # Of files of earlier versions.
+    DEFAULTS: ClassVar = {"largest_set": 0, "temperature": 1.0, "calibration_temperature": 1.0}
 
     def write(self, estimator: Any, model: ModelFile) -> None:
         """Add numbers and curves to the description."""
@@ -72,30 +73,29 @@ class Training:
 
     def read(self, estimator: Any, model: ModelFile, sizes: Sizes) -> None:
         """Set numbers, curves and settings."""
-        # Files of the first format do not say how large the largest set was; earlier ones have no temperatures.
-        described = {"largest_set": 0, "temperature": 1.0, "calibration_temperature": 1.0} | model.description
         estimator.settings_ = estimator._restored_settings(model.description)
-        estimator.history_ = {name: list(from_json(described["history"])[name]) for name in HISTORY}
-        counts = {f"{name}_": int(described[name]) for name in self.COUNTS}
-        if min(counts.values()) < 0:
-            raise ValueError(f"{', '.join(self.COUNTS)} must not be negative. Got {list(counts.values())}.")
-        vars(estimator).update(counts)
-        estimator.temperature_ = self._n_fits(estimator, described["temperature"], sizes["h"])
-        positive("calibration_temperature", described["calibration_temperature"])
-        estimator.calibration_temperature_ = float(described["calibration_temperature"])
+        history = from_json(model.description["history"])
+        estimator.history_ = {name: list(history[name]) for name in HISTORY}
+        described = self.DEFAULTS | model.description
+        for name in self.NUMBERS:
+            is_count = name not in ("temperature", "calibration_temperature")
+            (_check_whole if is_count else positive)(name, described[name])
+            setattr(estimator, f"{name}_", described[name] if is_count else float(described[name]))
+        _check_n_fits(estimator, sizes["h"])
 
-    @staticmethod
-    def _n_fits(estimator: Any, value: Any, n_hidden: int) -> float:
-        """Return the number of fits that share the hidden units."""
-        if not isinstance(value, int | float) or isinstance(value, bool):
-            raise ValueError(f"temperature must be a number. Got {value!r}.")
-        if value != 1 and not (estimator.AVERAGES and 1 <= value <= n_hidden and n_hidden % value == 0):
-            raise ValueError(
-                f"temperature must be the number of fits averaged. Got {value} for {n_hidden} hidden units."
-            )
-        if value % (n_parts := len(estimator.settings_.poolings)):
-            raise ValueError(f"Mixed pooling needs a multiple of {n_parts} fits. Got {value:g}.")
-        return float(value)
+
+def _check_whole(name: str, value: Any) -> None:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{name} must be an integer of 0 or more. Got {value!r}.")
+
+
+def _check_n_fits(estimator: Any, n_hidden: int) -> None:
+    """Refuse a number of fits (``temperature_``) that cannot share the hidden units."""
+    n_fits, n_parts = estimator.temperature_, len(estimator.settings_.poolings)
+    if n_fits != 1 and not (estimator.AVERAGES and 1 <= n_fits <= n_hidden and n_hidden % n_fits == 0):
+        raise ValueError(f"temperature must be the number of fits averaged. Got {n_fits} for {n_hidden} hidden units.")
+    if n_fits % n_parts:
+        raise ValueError(f"Mixed pooling needs a multiple of {n_parts} fits. Got {n_fits:g}.")
 
 
 # --- support vector machines ---
@@ -342,49 +342,24 @@ class Vocabulary:
             raise ValueError(f"factors must not be negative. Got {estimator.factors_.min():g}.")
 
 
-class Imputed:
-    """What SimpleImputer knows beside its statistics: types of numbers, and which features had missing values."""
-
-    DTYPES = ("_fit_dtype", "_fill_dtype")
+class Indicator:
+    """Which features had missing values in fit, if SimpleImputer was asked to indicate them."""
 
     def write(self, estimator: Any, model: ModelFile) -> None:
-        """Add the types and the features to the description."""
-        # With the strategy "constant" the statistics are objects.
-        model.description["objects"] = ["statistics_"] if estimator.statistics_.dtype == object else []
-        for name in self.DTYPES:
-            if (dtype := getattr(estimator, name)).kind not in "iuf":
-                raise ValueError(f"{name} must be a type of numbers: fit to an array of floats. Got {dtype}.")
-        model.description["dtypes"] = {name: str(getattr(estimator, name).str) for name in self.DTYPES}
+        """Add the features to the description."""
         indicator = estimator.indicator_
         model.description["indicator"] = None if indicator is None else indicator.features_.tolist()
 
     def read(self, estimator: Any, model: ModelFile, sizes: Sizes) -> None:
-        """Set the types and the indicator."""
-        if "statistics_" in model.description["objects"]:
-            estimator.statistics_ = estimator.statistics_.astype(object)
-        for name in self.DTYPES:
-            setattr(estimator, name, _as_dtype(name, model.description["dtypes"][name]))
-        features = model.description["indicator"]
+        """Set the indicator; positions of features must increase."""
+        features, n_features = model.description["indicator"], sizes["n"]
         if estimator.add_indicator == (features is None):
             raise ValueError(f"indicator must be a list only if add_indicator is True. Got {features!r}.")
-        missing = np.zeros((1, sizes["n"]), dtype=bool)
+        missing = np.zeros((1, n_features), dtype=bool)
         if features is not None:
-            missing[0, _as_positions(features, sizes["n"])] = True
+            if not isinstance(features, list) or not all(type(feature) is int for feature in features):
+                raise ValueError(f"indicator must hold integers. Got {features!r}.")
+            if features != sorted({feature for feature in features if 0 <= feature < n_features}):
+                raise ValueError(f"indicator must hold increasing integers below {n_features}. Got {listed(features)}.")
+            missing[0, features] = True
         estimator._fit_indicator(missing)
-
-
-def _as_dtype(name: str, text: Any) -> np.dtype[Any]:
-    """Return the type of numbers of this name."""
-    known = {np.dtype(kind).str: np.dtype(kind) for kind in np.typecodes["AllInteger"] + np.typecodes["Float"]}
-    if not isinstance(text, str) or text not in known:
-        raise ValueError(f"{name} must be a type of numbers. Got {text!r:.40}.")
-    return known[text]
-
-
-def _as_positions(features: Any, n_features: int) -> list[int]:
-    """Return positions of features, which must increase."""
-    if not isinstance(features, list) or not all(type(feature) is int for feature in features):
-        raise ValueError(f"indicator must hold integers. Got {features!r}.")
-    if features != sorted({feature for feature in features if 0 <= feature < n_features}):
-        raise ValueError(f"indicator must hold increasing integers below {n_features}. Got {listed(features)}.")
-    return features

@@ -25,13 +25,15 @@ from setrbm.persistence.fields import (
     Field,
     FittedScaling,
     Floats,
+    Kind,
     Labels,
+    NumberType,
     Sizes,
 )
 from setrbm.persistence.model_file import ModelFile
 from setrbm.persistence.own_fields import (
     Decisions,
-    Imputed,
+    Indicator,
     Parameters,
     Promises,
     SupportSets,
@@ -216,15 +218,14 @@ def _trained(home: str) -> Row:
 
 
 def _svc(name: str, is_search: bool) -> Row:
-    fields = (Labels(), FEATURES, FittedScaling(), SupportSets(), Decisions(is_search))
+    fields = (Labels(), Features(), FittedScaling(), SupportSets(), Decisions(is_search))
     return Row(f"setrbm.estimators.set_svc.{name}", fields, check=_check_svc)
 
 
-def _transformer(home: str, arrays: dict[str, Floats | Counts], *more: Field, **settings: Any) -> Row:
-    return Row(home, (FEATURES, Attributes(arrays), *more), **settings)
+def _transformer(home: str, arrays: dict[str, Kind], *more: Field, **settings: Any) -> Row:
+    return Row(home, (Features(), Attributes(arrays), *more), **settings)
 
 
-FEATURES = Features("n_features", "feature_names", "largest_set")
 _ROWS = (
     _trained("class_rbm.ClassRBM"),
     _trained("class_set_rbm.ClassSetRBM"),
@@ -259,9 +260,16 @@ _ROWS = (
         },
         check=_check_range,
     ),
-    # The statistics of features without any value are NaN.
     _transformer(
-        "sklearn.impute.SimpleImputer", {"statistics_": Floats("n", may_be_nan=True)}, Imputed(), check=_check_imputer
+        "sklearn.impute.SimpleImputer",
+        {
+            # NaN for features without any value; objects with the strategy "constant".
+            "statistics_": Floats("n", may_be_nan=True, may_be_objects=True),
+            "_fit_dtype": NumberType(),
+            "_fill_dtype": NumberType(),
+        },
+        Indicator(),
+        check=_check_imputer,
     ),
     _transformer("sklearn.feature_extraction.text.TfidfTransformer", {"idf_": Floats("n", needed_if="use_idf")}),
     _transformer(
@@ -286,11 +294,14 @@ _ROWS = (
         check=methodcaller("_check_settings"),
     ),
 )
+ROWS = {row.name: row for row in _ROWS}
 # Rows of other packages: the name of the class, the module that has the row as ROW, and the package to install.
-_ELSEWHERE = {"DocumentFeatures": ("setrbm_mail.feature_files", "setrbm-mail")}
-_BY_NAME = {row.name: row for row in _ROWS}
-# The names of all classes that can be saved.
-NAMES = (*_BY_NAME, *_ELSEWHERE)
+ELSEWHERE = {"DocumentFeatures": ("setrbm_mail.feature_files", "setrbm-mail")}
+
+
+def names() -> list[str]:
+    """Return the names of all classes that can be saved."""
+    return [*ROWS, *ELSEWHERE]
 
 
 def row_of(name: str) -> Row:
@@ -298,9 +309,9 @@ def row_of(name: str) -> Row:
 
     Raises ImportError if it belongs to another package that is not installed.
     """
-    if name in _BY_NAME:
-        return _BY_NAME[name]
-    module, package = _ELSEWHERE[name]
+    if name in ROWS:
+        return ROWS[name]
+    module, package = ELSEWHERE[name]
     if find_spec(module.partition(".")[0]) is None:
         raise ImportError(f"This model needs the package {package}. Run: pip install {package}")
     row: Row = import_module(module).ROW
