@@ -33,7 +33,7 @@ from sklearn.svm import LinearSVC
 from setrbm.estimators.pipelines import explain
 from setrbm_mail import Document, read_documents
 from setrbm_mail.answers import document_classifier, reason_of
-from setrbm_mail.features import BLOCKS, texts_of
+from setrbm_mail.features.document_features import BLOCKS, texts_of
 from setrbm_mail.generate import Piece, generate_mail
 
 # Fixed before anything was fitted: six classes as in the paper's smaller problem, three pages per piece, and the whole

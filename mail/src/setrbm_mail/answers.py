@@ -16,8 +16,8 @@ from setrbm.explain import Explanation
 from setrbm.selective import RejectOption
 from setrbm.tools.text import listed
 from setrbm_mail._types import Mask
-from setrbm_mail.features import BLOCKS, NUMBERS, DocumentFeatures, texts_of
-from setrbm_mail.page_text import tokens_of
+from setrbm_mail.features.document_features import BLOCKS, NUMBERS, DocumentFeatures, texts_of
+from setrbm_mail.features.words import tokens_of
 from setrbm_mail.pages import Document, Page
 
 # How many documents are answered at a time.

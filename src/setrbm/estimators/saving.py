@@ -175,7 +175,7 @@ _KINDS: tuple[Kind, ...] = (
 )
 KINDS: dict[str, Kind] = {kind.cls.__name__: kind for kind in _KINDS}
 KINDS["RejectOption"] = Later("setrbm.selective.files")
-KINDS["DocumentFeatures"] = Later("setrbm_mail.feature_files", "setrbm-mail")
+KINDS["DocumentFeatures"] = Later("setrbm_mail.features.files", "setrbm-mail")
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:

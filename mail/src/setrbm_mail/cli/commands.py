@@ -214,7 +214,7 @@ def _noting(problems: list[Problem], documents: Iterable[Document]) -> Iterator[
 def _load(path: Path) -> Any:
     from setrbm.estimators import load
     from setrbm.estimators.pipelines import first_step
-    from setrbm_mail.features import DocumentFeatures
+    from setrbm_mail.features.document_features import DocumentFeatures
 
     fitted = load(path)
     if not isinstance(first_step(fitted), DocumentFeatures):
