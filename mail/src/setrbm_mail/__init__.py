@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from setrbm_mail.answers import Answer as Answer
     from setrbm_mail.answers import classify as classify
     from setrbm_mail.answers import document_classifier as document_classifier
+    from setrbm_mail.features.blocks import PageGrid as PageGrid
+    from setrbm_mail.features.blocks import PageLayout as PageLayout
+    from setrbm_mail.features.blocks import PageTypes as PageTypes
     from setrbm_mail.features.document_features import DocumentFeatures as DocumentFeatures
-    from setrbm_mail.features.document_features import PageGrid as PageGrid
-    from setrbm_mail.features.document_features import PageLayout as PageLayout
-    from setrbm_mail.features.document_features import PageTypes as PageTypes
     from setrbm_mail.limits import Limits as Limits
     from setrbm_mail.pages import Document as Document
     from setrbm_mail.pages import Documents as Documents
@@ -51,9 +51,9 @@ __getattr__, __dir__ = lazy_names(
         "Documents": "pages",
         "Limits": "limits",
         "Page": "pages",
-        "PageGrid": "features.document_features",
-        "PageLayout": "features.document_features",
-        "PageTypes": "features.document_features",
+        "PageGrid": "features.blocks",
+        "PageLayout": "features.blocks",
+        "PageTypes": "features.blocks",
         "Problem": "pages",
         "Reading": "reading.settings",
         "classify": "answers",

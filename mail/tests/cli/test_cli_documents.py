@@ -10,6 +10,8 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
+from setrbm import load
+from setrbm.estimators.pipelines import first_step
 from setrbm_mail.answers import Answer
 from setrbm_mail.cli import app
 from setrbm_mail.pictures import safe_name
@@ -18,6 +20,7 @@ from setrbm_mail.report import Report
 N_TRAIN, N_TEST = 120, 30
 # Reading by OCR is tested elsewhere.
 FAST = ("--no-ocr", "-q")
+ALL = ("--features", "words,grid,layout,types")
 
 
 def run(*arguments):
@@ -33,7 +36,7 @@ def work(tmp_path_factory):
     settings = {"collection": "DsUs", "formats": ("pdf",), "born_digital": 1.0, "pages_per_set": 2.0}
     generate_mail(folder / "train", N_TRAIN, random_state=0, **settings)
     generate_mail(folder / "test", N_TEST, random_state=1, **settings)
-    done = run("fit", folder / "train", "-o", folder / "out", "--precision", "0.4", *FAST)
+    done = run("fit", folder / "train", "-o", folder / "out", "--precision", "0.4", *ALL, *FAST)
     assert done.exit_code == 0, done.stderr
     return folder
 
@@ -57,6 +60,14 @@ def test_generate_writes_mail_and_says_so(tmp_path):
 def test_fit_writes_a_model_and_what_was_not_read(work):
     assert (work / "out" / "model.safetensors").exists()
     assert rows(work / "out" / "problems.csv") == []
+
+
+@pytest.mark.parametrize(("asked", "blocks"), [((), ("words",)), (("--features", "words,types"), ("words", "types"))])
+def test_fit_learns_from_words_unless_other_features_are_asked_for(asked, blocks, work, tmp_path):
+    pages = work / "out" / "pages.sqlite"
+    done = run("fit", work / "train", "-o", tmp_path, "--precision", 0, "--cache", pages, *asked, *FAST)
+    assert done.exit_code == 0, done.stderr
+    assert first_step(load(tmp_path / "model.safetensors")).blocks == blocks
 
 
 def test_classify_answers_for_every_document_and_lists_those_for_a_person(work):
@@ -263,6 +274,8 @@ def test_nothing_is_written_outside_of_the_output_folder(work, tmp_path, monkeyp
             "unknown document, the first 'other.pdf'",
         ),
         (("generate", "{}/mail", "--formats", "docx"), "formats must be among"),
+        (("fit", "{}/train", "--features", "words,color"), "must be some of words, grid, layout, types, each once."),
+        (("fit", "{}/train", "--features", "words,words"), "must be some of words, grid, layout, types, each once."),
         (("fit", "{}/train", "--precision", "0", "--language", "xyz"), "There must be data for the language 'xyz'"),
     ],
 )

@@ -13,8 +13,17 @@ from made_pages import document, mail, page
 from setrbm import ClassSetRBMCV, load, save
 from setrbm.datasets.mail_plan import PAGE_TYPES
 from setrbm.estimators import PageWords
-from setrbm_mail import Document, DocumentFeatures, Documents, PageGrid, PageLayout, PageTypes
-from setrbm_mail.features.document_features import BLOCKS, grid_of, pages_of
+from setrbm_mail import (
+    Document,
+    DocumentFeatures,
+    Documents,
+    PageGrid,
+    PageLayout,
+    PageTypes,
+    document_classifier,
+)
+from setrbm_mail.features.blocks import grid_of, pages_of
+from setrbm_mail.features.document_features import BLOCKS
 from setrbm_mail.features.page_types import detectors, looks_of
 from setrbm_mail.features.words import clean_words
 from setrbm_mail.pages import LAYOUT, THUMBNAIL, Page
@@ -70,7 +79,7 @@ def test_the_blocks_have_the_sizes_of_the_paper_and_names(block, n):
 
 def test_all_blocks_together_are_the_blocks_side_by_side():
     documents, y = mail(30)
-    features = DocumentFeatures()
+    features = DocumentFeatures(blocks=BLOCKS)
     bags = features.fit_transform(documents, y)
     words = PageWords().fit([[" ".join(clean_words(one.words)) for one in doc.pages] for doc in documents], y)
     n_words = len(words.words_)
@@ -85,10 +94,18 @@ def test_all_blocks_together_are_the_blocks_side_by_side():
     np.testing.assert_array_equal(features.transform(documents).X.toarray(), dense)
 
 
+def test_words_are_the_only_features_unless_others_are_asked_for():
+    documents, y = mail(30)
+    words = DocumentFeatures(blocks=("words",)).fit_transform(documents, y)
+    assert DocumentFeatures().fit_transform(documents, y).feature_names.tolist() == words.feature_names.tolist()
+    assert document_classifier(None)[0].blocks == ("words",)
+    assert document_classifier(None, blocks=("words", "types"))[0].blocks == ("words", "types")
+
+
 @pytest.mark.parametrize("left_out", BLOCKS)
 def test_any_block_can_be_left_out(left_out):
     documents, y = mail(30)
-    everything = DocumentFeatures().fit(documents, y).get_feature_names_out()
+    everything = DocumentFeatures(blocks=BLOCKS).fit(documents, y).get_feature_names_out()
     rest = DocumentFeatures(blocks=tuple(one for one in BLOCKS if one != left_out)).fit(documents, y)
     own = DocumentFeatures(blocks=(left_out,)).fit(documents, y).get_feature_names_out()
     assert set(rest.get_feature_names_out()) == set(everything) - set(own)
@@ -143,15 +160,16 @@ def test_a_failed_fit_changes_nothing(was_fitted):
     assert vars(features) == before | {"blocks": ("layout",)}
 
 
-def test_a_pipeline_learns_documents_and_survives_a_file(tmp_path):
+@pytest.mark.parametrize("blocks", [("words",), BLOCKS])
+def test_a_pipeline_learns_documents_and_survives_a_file(blocks, tmp_path):
     documents, y = mail(60)
-    model = make_pipeline(DocumentFeatures(), ClassSetRBMCV.for_text(random_state=0)).fit(documents, y)
+    model = make_pipeline(DocumentFeatures(blocks=blocks), ClassSetRBMCV.for_text(random_state=0)).fit(documents, y)
     new, truth = mail(60, seed=1)
     assert (model.predict(new) == truth).mean() > 0.9
     save(model, tmp_path / "model.safetensors")
     again = load(tmp_path / "model.safetensors")
     np.testing.assert_array_equal(again.predict_proba(new), model.predict_proba(new))
-    assert clone(again[0]).get_params()["blocks"] == BLOCKS
+    assert clone(again[0]).get_params()["blocks"] == blocks
 
 
 @pytest.mark.parametrize("blocks", [("words",), ("grid", "types")])
