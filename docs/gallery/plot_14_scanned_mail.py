@@ -50,7 +50,7 @@ print(page.method, len(page.words), "words:", page.text[:120], "...")
 # Learn and classify
 # ------------------
 #
-# ``document_classifier`` makes page vectors (words, gray grid, layout, page types) and
+# ``document_classifier`` makes page vectors from the words and
 # classifies sets of them.
 
 from setrbm_mail import classify, document_classifier

@@ -23,13 +23,13 @@ import numpy as np
 from _bars import MIB, RATIO, SECONDS
 from _harness import Benchmark, require_agreement, wall
 from _machine import cores
-from setrbm_mail import Document, Reading, classify, document_classifier, iter_documents, ocr
+from setrbm_mail import Document, Reading, classify, document_classifier, iter_documents
+from setrbm_mail.features.page_types import detectors
+from setrbm_mail.formats.pdf import PdfSource
 from setrbm_mail.generate import Manifest, generate_mail
-from setrbm_mail.kinds import Kind
 from setrbm_mail.limits import Limits
-from setrbm_mail.page_reading import read_page
-from setrbm_mail.page_types import detectors
-from setrbm_mail.pdf_source import PdfSource
+from setrbm_mail.reading import ocr
+from setrbm_mail.reading.page import read_page
 
 DPI = 200.0
 N_SETS, QUICK_SETS = 30, 12
@@ -56,7 +56,7 @@ def read_without_ocr(files: Sequence[tuple[bytes, int]]) -> int:
     pages = []
     for data, n_pages in files:
         source = PdfSource(data, Limits())
-        pages += [read_page(source, number + 1, Kind.PDF, Reading(ocr="never")) for number in range(n_pages)]
+        pages += [read_page(source, number + 1, Reading(ocr="never")) for number in range(n_pages)]
     detectors().scores(pages)
     return len(pages)
 

@@ -1,9 +1,10 @@
 """How well is mail classified from page pictures: generated, scanned, read by OCR, and classified?
 
 For each of three seeds, mail is generated (the settings below were fixed before any model was fitted), read as
-``setrbm-mail`` reads it, and classified by the model of ``setrbm-mail fit`` without a reject option, by the
-same with single blocks of features left out, and by two baselines on the same OCR text: a linear SVM on tf-idf of all
-words of a piece, and a logistic regression that sees each page alone, of which the surest decides.
+``setrbm-mail`` reads it, and classified by the model of ``setrbm-mail fit`` with all blocks of features and without a
+reject option, by the same with single blocks left out or with words only, which is the default, and by two baselines on
+the same OCR text: a linear SVM on tf-idf of all words of a piece, and a logistic regression that sees each page alone,
+of which the surest decides.
 
     python lab/experiments/mail_pictures.py FOLDER [--seeds 0 1 2]
 
@@ -33,7 +34,7 @@ from sklearn.svm import LinearSVC
 from setrbm.estimators.pipelines import explain
 from setrbm_mail import Document, read_documents
 from setrbm_mail.answers import document_classifier, reason_of
-from setrbm_mail.features import BLOCKS, texts_of
+from setrbm_mail.features.document_features import BLOCKS, texts_of
 from setrbm_mail.generate import Piece, generate_mail
 
 # Fixed before anything was fitted: six classes as in the paper's smaller problem, three pages per piece, and the whole

@@ -33,8 +33,9 @@ handwritten, and over all test mails, with their numbers.
 
 {accuracies}
 
-{ours} is the model of `setrbm-mail fit`, without a reject option. The baselines get the same text. Where two pages
-are needed, {ours} is ahead of the linear SVM by {ahead_of_svm} points, and of the pages alone by {ahead_of_pages}.
+{ours} is the model of `setrbm-mail fit --features words,grid,layout,types`, without a reject option; *words only* is
+the default. The baselines get the same text. Where two pages are needed, {ours} is ahead of the linear SVM by
+{ahead_of_svm} points, and of the pages alone by {ahead_of_pages}.
 Handwritten evidence is easier than it looks: it occurs in two of the classes only, and {majority} % of it is in one of
 them.
 
@@ -47,7 +48,8 @@ the mails, not corrected for the number of comparisons):
 {blocks}
 
 Three intervals for layout and types do not contain 0, two of them where two pages are needed. Among this many intervals
-this is weak evidence: the model with words only, which has none of these blocks, is not measurably behind anywhere.
+this is weak evidence: the model with words only, which has none of these blocks, is not measurably behind anywhere. So
+`setrbm-mail fit` sees words only, unless it is asked for more.
 
 The page types are scores of detectors, trained on generated pages with other fonts, templates and phrases. How well
 each detector tells its type from all others (area under the ROC curve; 0.5 is chance), and for what share of the pages

@@ -29,15 +29,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from setrbm.datasets.mail_plan import HANDWRITTEN, PAGE_TYPES
-from setrbm_mail import ocr
+from setrbm_mail.features.page_types import Detectors, looks_of
+from setrbm_mail.features.words import clean_words
 from setrbm_mail.generate import draw_page
 from setrbm_mail.generate.rasters import draw_raster
 from setrbm_mail.generate.scanning import Noise, scan
-from setrbm_mail.layout import layout_of
-from setrbm_mail.page_reading import thumbnail_of
-from setrbm_mail.page_text import clean_words
-from setrbm_mail.page_types import Detectors, looks_of
 from setrbm_mail.pages import Page
+from setrbm_mail.reading import ocr
+from setrbm_mail.reading.layout import layout_of
+from setrbm_mail.reading.page import thumbnail_of
 
 N_TRAIN, N_TEST, N_WORDS, MIN_PAGES = 150, 25, 400, 8
 PENALTY = 0.01

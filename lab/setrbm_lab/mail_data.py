@@ -22,9 +22,9 @@ from setrbm.datasets.benchmarks import data_folder
 from setrbm.text import PageTexts
 from setrbm_lab.mail_pictures import SEED, load_pictures
 from setrbm_lab.paper import MAIL_DATASETS
-from setrbm_mail.features import texts_of
+from setrbm_mail.features.document_features import texts_of
 from setrbm_mail.pages import Documents
-from setrbm_mail.reading import check_installed
+from setrbm_mail.reading.documents import check_installed
 
 # The number of sets of each data set in a quick run.
 N_QUICK = 600

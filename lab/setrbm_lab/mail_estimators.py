@@ -15,6 +15,7 @@ from setrbm.bags import Bags
 from setrbm.estimators import SetSVCCV
 from setrbm.text import PageWords
 from setrbm_mail import DocumentFeatures
+from setrbm_mail.features.document_features import BLOCKS
 from setrbm_mail.pages import Documents
 
 
@@ -33,7 +34,7 @@ class BinaryWords(PageWords):
     def fit_transform(self, X: Any, y: Any = None) -> Bags:
         """Make the vocabulary and return the sets of the documents."""
         if isinstance(X, Documents):
-            self.features_ = DocumentFeatures(words=clone(self))
+            self.features_ = DocumentFeatures(blocks=BLOCKS, words=clone(self))
             return self.features_.fit_transform(X, y)
         return X if isinstance(X, Bags) else super().fit_transform(X, y)
 

@@ -18,7 +18,7 @@ from setrbm.bags import Labels
 from setrbm.datasets.benchmarks import cache_folder
 from setrbm.tools.files import replacing
 from setrbm_mail.pages import Document, Documents, Page
-from setrbm_mail.reading_settings import VERSION
+from setrbm_mail.reading.settings import VERSION
 
 # The seed of the generated mail.
 SEED = 2011

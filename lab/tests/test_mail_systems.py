@@ -17,7 +17,7 @@ from setrbm_lab.mail_systems import FIRST, MAIL_ROWS, OURS, USUAL
 from setrbm_lab.paper import MAIL_SYSTEMS
 from setrbm_lab.trials import Trial, fit_and_judge, settings_digest
 from setrbm_mail import Documents
-from setrbm_mail.features import texts_of
+from setrbm_mail.features.document_features import texts_of
 
 N = 120
 

@@ -605,17 +605,17 @@ def pdf_named_jpg():
     return text_pdf(LINES)
 
 
-@hostile("text.pdf", "neither a PDF")
+@hostile("text.pdf", "its format is unknown")
 def text_named_pdf():
     return b"This is only a text.\n"
 
 
-@hostile("page.tif", "neither a PDF")
+@hostile("page.tif", "its format is unknown")
 def web_page_named_tif():
     return b"<!DOCTYPE html><html><script>alert(1)</script></html>"
 
 
-@hostile("program", "neither a PDF")
+@hostile("program", "its format is unknown")
 def program():
     return b"\x7fELF" + os.urandom(1000)
 
@@ -700,7 +700,7 @@ NAMES = {
 }  # fmt: skip
 
 
-@hostile("names.eml", "neither a PDF")
+@hostile("names.eml", "its format is unknown")
 def mail_with_hostile_names():
     return mail(*[attached(b"nothing", name) for name in NAMES.values()])
 
@@ -749,7 +749,7 @@ def mail_with_a_million_bytes_of_fields():
     return HEAD + b"X-Field: a\r\n" * 100_000 + b"X-Long: " + b"a " * 500_000 + b"\r\n\r\nPlease close my account.\r\n"
 
 
-@hostile("parameters.eml", "neither a PDF")
+@hostile("parameters.eml", "its format is unknown")
 def mail_with_very_many_parameters():
     return mail(attached(b"nothing", "; ".join(f'a{k}="b;"' for k in range(2000))))
 
@@ -830,7 +830,7 @@ def name_of_255_characters(path):
     path.write_bytes(text_pdf(LINES))
 
 
-@hostile_entry("a", "neither a PDF")
+@hostile_entry("a", "its format is unknown")
 def folders_nested_1200_deep(path):
     with chdir(path.parent):
         for _ in range(1200):

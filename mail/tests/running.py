@@ -20,7 +20,8 @@ class Stub(tesserocr.PyTessBaseAPI):
 
     def Recognize(self, *arguments):
         Stub.n_read += 1
-        mode = os.environ["STUB_OCR"]
+        with open(os.path.join(os.path.dirname(__file__), "mode")) as file:
+            mode = file.read()
         if mode == "broken" or (mode == "second" and Stub.n_read == 2):
             os.abort()
         if mode == "slow":
@@ -58,7 +59,7 @@ def put_stub_in_front(monkeypatch, folder: Path, mode: str) -> None:
     (folder / "sitecustomize.py").write_text(STUB)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]))
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    monkeypatch.setenv("STUB_OCR", mode)
+    (folder / "mode").write_text(mode)
 
 
 def children(parent: int | None = None) -> list[int]:
@@ -69,7 +70,7 @@ def children(parent: int | None = None) -> list[int]:
 
 def readers(parent: int | None = None) -> list[int]:
     """Return the reading processes of a parent."""
-    return [pid for pid in children(parent) if b"setrbm_mail.worker" in _command(pid)]
+    return [pid for pid in children(parent) if b"setrbm_mail.reading.child" in _command(pid)]
 
 
 def _command(pid: int) -> bytes:

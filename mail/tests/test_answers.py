@@ -7,7 +7,7 @@ from made_pages import document, mail, page
 from setrbm.text import PageWords
 from setrbm_mail import classify, document_classifier
 from setrbm_mail.answers import boxes_of
-from setrbm_mail.features import texts_of
+from setrbm_mail.features.document_features import texts_of
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """Pictures of pages: drawn and saved one at a time, and nothing odd from a process is drawn."""
 
 import base64
+import json
 import zlib
 
 import numpy as np
@@ -11,7 +12,8 @@ from made_pages import page
 from running import readers
 from setrbm_mail import Limits, Reading, pictures, read_documents
 from setrbm_mail.answers import Answer
-from setrbm_mail.pictures import Wanted, marked_pages, pictures_of, upright_picture
+from setrbm_mail.pictures import ShownPage, marked_pages, pictures_of, upright_picture
+from setrbm_mail.reading.messages import reply_of
 
 N = 5
 
@@ -27,7 +29,7 @@ def mail(tmp_path):
 
 
 def wanted(documents):
-    return [Wanted(one.places[0], one.pages[0]) for one in documents]
+    return [ShownPage(one.places[0], one.pages[0]) for one in documents]
 
 
 def answers(documents):
@@ -85,33 +87,37 @@ def packed(pixels):
     return base64.b64encode(zlib.compress(pixels)).decode()
 
 
-GOOD = {"shape": [3, 4], "picture": packed(bytes(range(12)))}
+GOOD = {"shape": [3, 4], "pixels": packed(bytes(range(12)))}
 ODD = {
-    "no picture": {"failed": "gone"},
-    "no shape": {"picture": GOOD["picture"]},
-    "a bomb": {"shape": [3, 4], "picture": packed(bytes(50_000_000))},
-    "too short": {"shape": [3, 5], "picture": GOOD["picture"]},
-    "too large": {"shape": [1000, 1001], "picture": packed(bytes(1_001_000))},
-    "negative": {"shape": [-3, -4], "picture": GOOD["picture"]},
-    "no numbers": {"shape": ["3", "4"], "picture": GOOD["picture"]},
-    "flags": {"shape": [True, True], "picture": packed(b"a")},
-    "fractions": {"shape": [3.0, 4.0], "picture": GOOD["picture"]},
-    "three sides": {"shape": [3, 2, 2], "picture": GOOD["picture"]},
-    "no sides": {"shape": 12, "picture": GOOD["picture"]},
-    "no base64": {"shape": [3, 4], "picture": "a"},
-    "no text": {"shape": [3, 4], "picture": 12},
-    "no zlib": {"shape": [3, 4], "picture": base64.b64encode(b"abc").decode()},
-    "cut": {"shape": [3, 4], "picture": base64.b64encode(zlib.compress(bytes(12))[:-1]).decode()},
+    "no picture": {"reason": "gone"},
+    "no shape": {"pixels": GOOD["pixels"]},
+    "a bomb": {"shape": [3, 4], "pixels": packed(bytes(50_000_000))},
+    "too short": {"shape": [3, 5], "pixels": GOOD["pixels"]},
+    "too large": {"shape": [1000, 1001], "pixels": packed(bytes(1_001_000))},
+    "negative": {"shape": [-3, -4], "pixels": GOOD["pixels"]},
+    "no numbers": {"shape": ["3", "4"], "pixels": GOOD["pixels"]},
+    "flags": {"shape": [True, True], "pixels": packed(b"a")},
+    "fractions": {"shape": [3.0, 4.0], "pixels": GOOD["pixels"]},
+    "three sides": {"shape": [3, 2, 2], "pixels": GOOD["pixels"]},
+    "no sides": {"shape": 12, "pixels": GOOD["pixels"]},
+    "no base64": {"shape": [3, 4], "pixels": "a"},
+    "no text": {"shape": [3, 4], "pixels": 12},
+    "no zlib": {"shape": [3, 4], "pixels": base64.b64encode(b"abc").decode()},
+    "cut": {"shape": [3, 4], "pixels": base64.b64encode(zlib.compress(bytes(12))[:-1]).decode()},
 }
+
+
+def drawn(values):
+    return reply_of("draw", json.dumps(values).encode())
 
 
 @pytest.mark.parametrize("name", ODD)
 def test_an_odd_answer_is_a_picture_that_cannot_be_drawn(name):
-    assert upright_picture(ODD[name], 0, 1_000_000) is None
+    assert upright_picture(drawn(ODD[name]), 0, 1_000_000) is None
 
 
 def test_a_picture_is_turned_upright():
-    upright = upright_picture(GOOD, 0, 12)
+    upright = upright_picture(drawn(GOOD), 0, 12)
     np.testing.assert_array_equal(upright, np.arange(12).reshape(3, 4))
-    np.testing.assert_array_equal(upright_picture(GOOD, 90, 12), np.rot90(upright, -1))
+    np.testing.assert_array_equal(upright_picture(drawn(GOOD), 90, 12), np.rot90(upright, -1))
     assert pictures.marked(upright, page("letter"), ["letter"]).size == (4, 3)

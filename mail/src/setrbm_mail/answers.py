@@ -17,8 +17,9 @@ from setrbm.selective import RejectOption
 from setrbm.text.models import without_known_words
 from setrbm.tools.text import listed
 from setrbm_mail._types import Mask
-from setrbm_mail.features import BLOCKS, NUMBERS, DocumentFeatures, texts_of
-from setrbm_mail.page_text import tokens_of
+from setrbm_mail.features.blocks import NUMBERS
+from setrbm_mail.features.document_features import DEFAULT_BLOCKS, DocumentFeatures, texts_of
+from setrbm_mail.features.words import tokens_of
 from setrbm_mail.pages import Document, Page
 
 # How many documents are answered at a time.
@@ -32,7 +33,7 @@ NO_WORDS = {name for block in NUMBERS.values() for name in block.names}
 def document_classifier(
     precision: float | None = 0.95,
     *,
-    blocks: Sequence[str] = BLOCKS,
+    blocks: Sequence[str] = DEFAULT_BLOCKS,
     n_jobs: int | None = None,
     random_state: Any = None,
 ) -> Any:
@@ -44,7 +45,7 @@ def document_classifier(
         The part of the accepted answers that must be right, with 95 % confidence; see ``RejectOption``. None accepts
         every answer.
     blocks : sequence of {"words", "grid", "layout", "types"}
-        The features; see ``DocumentFeatures``.
+        What the model sees of a page; see ``DocumentFeatures``.
     n_jobs : int, optional
     random_state : int, RandomState or None
     """
@@ -119,8 +120,8 @@ def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
 def _answers(model: Any, documents: list[Document]) -> list[Answer]:
     """Return what becomes of each document of a batch."""
     readable = [document for document in documents if document.pages]
-    told = iter(_told(model, readable) if readable else [])
-    return [next(told) if document.pages else _unread(document) for document in documents]
+    answers = iter(_answers_to_readable(model, readable) if readable else [])
+    return [next(answers) if document.pages else _unread(document) for document in documents]
 
 
 def _unread(document: Document) -> Answer:
@@ -128,19 +129,19 @@ def _unread(document: Document) -> Answer:
     return Answer(document.id, None, None, f"nothing could be read: {reasons}", None, "", [])
 
 
-def _told(model: Any, documents: list[Document]) -> list[Answer]:
+def _answers_to_readable(model: Any, documents: list[Document]) -> list[Answer]:
     p = model.predict_proba(documents)
     best = p.argmax(axis=1)
     accepted = model.accepts(documents) if hasattr(model, "accepts") else np.ones(len(documents), dtype=bool)
     explanation, is_known = explain(model, documents), _has_known_words(model, documents)
-    found = []
+    answers = []
     for k, (document, part) in enumerate(zip(documents, explanation, strict=True)):
         page, words = reason_of(document, part)
         why = _why_a_person(document, bool(accepted[k]), bool(is_known[k]))
         label = model.classes_[best[k]].item() if hasattr(model.classes_[best[k]], "item") else model.classes_[best[k]]
         probability = float(p[k, best[k]])
-        found.append(Answer(document.id, label, probability, why, page + 1, document.places[page].name, words))
-    return found
+        answers.append(Answer(document.id, label, probability, why, page + 1, document.places[page].name, words))
+    return answers
 
 
 def _has_known_words(model: Any, documents: list[Document]) -> Mask:
@@ -173,8 +174,8 @@ def reason_of(document: Document, part: Explanation) -> tuple[int, list[str]]:
     has_words = np.array([bool(page.words) for page in document.pages])
     drop = np.where(has_words, part.drop, -np.inf) if has_words.any() else part.drop
     page = int(drop.argmax())
-    told = (str(name) for name, _ in part.features_for(page, N_WORDS + len(NO_WORDS)))
-    return page, [name for name in told if name not in NO_WORDS][:N_WORDS]
+    features = (str(name) for name, _ in part.features_for(page, N_WORDS + len(NO_WORDS)))
+    return page, [name for name in features if name not in NO_WORDS][:N_WORDS]
 
 
 def boxes_of(page: Page, words: Sequence[str]) -> list[tuple[int, int, int, int]]:

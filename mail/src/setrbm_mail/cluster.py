@@ -15,11 +15,11 @@ from setrbm.dask.cluster import Cluster, ClusterError, Failed
 from setrbm.dask.scoring import stamp_of
 from setrbm.tools.files import check_folder, delete_abandoned, write_atomically
 from setrbm.tools.text import count
-from setrbm_mail.finding import Found
+from setrbm_mail.formats.folders import DocumentFiles
 from setrbm_mail.limits import Limits
 from setrbm_mail.pages import Document, Documents, Problem
-from setrbm_mail.reading import check_installed, read_found, wanted_documents
-from setrbm_mail.reading_settings import VERSION, Reading
+from setrbm_mail.reading.documents import check_installed, read_found, wanted_documents
+from setrbm_mail.reading.settings import VERSION, Reading
 
 # The largest and smallest number of documents per task: starting a reading process takes about as long as OCR of two
 # pages, and the last tasks should end at about the same time. A thread gets a quarter of its share at a time.
@@ -38,11 +38,11 @@ class ClusterProgress:
 
 
 @dataclass(frozen=True)
-class Job:
+class KeptDocument:
     """One document to read: everything that what is read depends on, and the file that keeps it."""
 
     root: str
-    found: Found | Problem
+    found: DocumentFiles | Problem
     reading: Reading
     limits: Limits
     kept: Path
@@ -128,14 +128,14 @@ def _may_pass(document: Document) -> bool:
 
 def _jobs(
     folder: Path, only: Sequence[str] | None, by_class: bool, place: Path, reading: Reading, limits: Limits
-) -> list[Job]:
+) -> list[KeptDocument]:
     root = folder.absolute()
     wanted = wanted_documents(root, only, by_class)
     check_folder(place)
     place.mkdir(parents=True, exist_ok=True)
     delete_abandoned(place)
     about = f"{reading.to_json()} {limits.to_json()} {VERSION}"
-    return [Job(str(root), one, reading, limits, place / f"{_key(root, one, about)}.json") for one in wanted]
+    return [KeptDocument(str(root), one, reading, limits, place / f"{_key(root, one, about)}.json") for one in wanted]
 
 
 @dataclass
@@ -147,7 +147,7 @@ class _Run:
     on_progress: Callable[[ClusterProgress], None] | None
     failed: dict[str, Failed] = field(default_factory=dict)
 
-    def read(self, jobs: Sequence[Job]) -> None:
+    def read(self, jobs: Sequence[KeptDocument]) -> None:
         """Read documents in batches; those of a batch that failed once more, one by one."""
         if self.cluster is None:
             return
@@ -162,7 +162,7 @@ class _Run:
         if self.failed:
             raise self._error()
 
-    def _read_batches(self, batches: list[list[Job]], alone: bool) -> list[Job]:
+    def _read_batches(self, batches: list[list[KeptDocument]], alone: bool) -> list[KeptDocument]:
         """Read documents and keep them; return those of the batches that failed."""
         assert self.cluster is not None
         again = []
@@ -178,7 +178,7 @@ class _Run:
                     self._keep(batches[k], result)
         return again
 
-    def _keep(self, batch: list[Job], documents: list[dict[str, Any]]) -> None:
+    def _keep(self, batch: list[KeptDocument], documents: list[dict[str, Any]]) -> None:
         for job, document in zip(batch, documents, strict=True):
             job.keep(document)
             self.failed.pop(job.id, None)
@@ -212,7 +212,9 @@ def batched(n: int, n_threads: int) -> list[range]:
     return batches
 
 
-def read_batch(folder: str, wanted: list[Found | Problem], reading: Reading, limits: Limits) -> list[dict[str, Any]]:
+def read_batch(
+    folder: str, wanted: list[DocumentFiles | Problem], reading: Reading, limits: Limits
+) -> list[dict[str, Any]]:
     """Read some documents, each as plain values: a function of files, run on a worker."""
     check_installed()
     if not os.path.isdir(folder):
@@ -220,7 +222,7 @@ def read_batch(folder: str, wanted: list[Found | Problem], reading: Reading, lim
     return [one.to_json() for one in read_found(Path(folder), wanted, n_jobs=1, reading=reading, limits=limits)]
 
 
-def _key(root: Path, one: Found | Problem, about: str) -> str:
+def _key(root: Path, one: DocumentFiles | Problem, about: str) -> str:
     """Return a digest of what is read of a document: its files as they are now, and the settings."""
     files = () if isinstance(one, Problem) else one.files
     stamps = [_stamp(root / file) for file in files]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from setrbm.tools.text import count, listed, nearest
-from setrbm_mail.finding import find_documents
+from setrbm_mail.formats.folders import find_documents
 from setrbm_mail.pages import Problem
 
 MANIFEST = "manifest.csv"

@@ -9,17 +9,17 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from PIL import Image, ImageDraw
 
 from setrbm_mail.answers import Answer, boxes_of
+from setrbm_mail.formats.source import Gray
 from setrbm_mail.limits import Limits
 from setrbm_mail.pages import Document, Page, Place
-from setrbm_mail.reading_settings import Reading
-from setrbm_mail.sources import Gray
-from setrbm_mail.workers import Task, Workers, n_processes
+from setrbm_mail.reading.messages import Drawn, Reply, Request
+from setrbm_mail.reading.settings import Reading
+from setrbm_mail.reading.supervisor import Supervisor, n_children
 
 # Pictures to look at need fewer dots per inch than OCR.
 DPI = 110.0
@@ -30,7 +30,7 @@ LONGEST_NAME = 60
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ShownPage:
     """A page to draw."""
 
     place: Place
@@ -38,7 +38,7 @@ class Wanted:
 
 
 def pictures_of(
-    folder: Path, wanted: Iterable[Wanted], limits: Limits | None = None, n_jobs: int | None = None
+    folder: Path, wanted: Iterable[ShownPage], limits: Limits | None = None, n_jobs: int | None = None
 ) -> Iterator[tuple[int, Gray | None]]:
     """Yield the pictures of pages, upright, one at a time as they are drawn; no picture is kept.
 
@@ -46,7 +46,7 @@ def pictures_of(
     ----------
     folder : Path
         The folder that was read.
-    wanted : iterable of Wanted
+    wanted : iterable of ShownPage
     limits : Limits, optional
     n_jobs : int, optional
         How many processes draw; by default one per core.
@@ -58,30 +58,37 @@ def pictures_of(
     picture : ndarray of uint8 or None
         None if it cannot be drawn any more.
     """
-    limits, root = limits or Limits(), folder.absolute()
-    with Workers(n_processes(n_jobs), limits, Reading(dpi=DPI, ocr="never")) as workers:
-        for k, one in enumerate(wanted):
-            place = one.place
-            request = {
-                "what": "pictures", "path": str(root / place.file), "root": str(root), "part": place.part,
-                "digest": place.digest, "numbers": [place.number],
-            }  # fmt: skip
-            workers.add(Task(request, (k, one.page.rotation)))
-        for task, _, answer in workers.answers():
-            k, rotation = task.tag
-            yield k, upright_picture(answer, rotation, limits.pixels + ENLARGED)
+    limits, root = limits or Limits(), str(folder.absolute())
+    asked: dict[Request, tuple[int, int]] = {}
+    left = enumerate(wanted)
+
+    def next_request() -> Request | None:
+        k, one = next(left, (0, None))
+        if one is None:
+            return None
+        place = one.place
+        request = Request("draw", root, place.file, (place.number,), place.part, place.digest)
+        asked[request] = k, one.page.rotation
+        return request
+
+    with Supervisor(n_children(n_jobs), limits, Reading(dpi=DPI, ocr="never")) as supervisor:
+        for request, _, reply, _ in supervisor.replies(next_request):
+            k, rotation = asked.pop(request)
+            yield k, upright_picture(reply, rotation, limits.pixels + ENLARGED)
 
 
-def upright_picture(answer: dict[str, Any], rotation: int, most_pixels: int) -> Gray | None:
-    """Return the picture in an answer, turned; None if it has none, or not what its shape says."""
+def upright_picture(reply: Reply, rotation: int, most_pixels: int) -> Gray | None:
+    """Return the picture in a reply, turned; None if it has none, or not what its shape says."""
+    if not isinstance(reply, Drawn):
+        return None
     try:
-        height, width = answer["shape"]
+        height, width = reply.shape
         if type(height) is not int or type(width) is not int or min(height, width) < 1 or height * width > most_pixels:
             return None
         unpacker = zlib.decompressobj()
         # A little longer, to see the end.
-        pixels = unpacker.decompress(base64.b64decode(answer["picture"]), height * width + 1)
-    except (KeyError, TypeError, ValueError, zlib.error):
+        pixels = unpacker.decompress(base64.b64decode(reply.pixels), height * width + 1)
+    except (TypeError, ValueError, zlib.error):
         return None
     if len(pixels) != height * width or not unpacker.eof:
         return None
@@ -142,10 +149,10 @@ def marked_pages(
     return paths
 
 
-def _shown(documents: Sequence[Document], answers: Sequence[Answer]) -> Iterator[tuple[int, Wanted]]:
+def _shown(documents: Sequence[Document], answers: Sequence[Answer]) -> Iterator[tuple[int, ShownPage]]:
     for k, (document, answer) in enumerate(zip(documents, answers, strict=True)):
         if answer.page is not None:
-            yield k, Wanted(document.places[answer.page - 1], document.pages[answer.page - 1])
+            yield k, ShownPage(document.places[answer.page - 1], document.pages[answer.page - 1])
 
 
 def safe_name(name: str) -> str:

@@ -15,11 +15,11 @@ from setrbm.dask import Scoring
 from setrbm.dask.scoring import short_digest, stamp_of
 from setrbm.estimators.pipelines import first_step
 from setrbm_mail.answers import classify
-from setrbm_mail.features import DocumentFeatures
-from setrbm_mail.finding import find_documents
+from setrbm_mail.features.document_features import DocumentFeatures
+from setrbm_mail.formats.folders import find_documents
 from setrbm_mail.limits import Limits
-from setrbm_mail.reading import iter_documents
-from setrbm_mail.reading_settings import Reading
+from setrbm_mail.reading.documents import iter_documents
+from setrbm_mail.reading.settings import Reading
 
 
 @dataclass(frozen=True)

@@ -296,7 +296,7 @@ _ROWS = (
 )
 ROWS = {row.name: row for row in _ROWS}
 # Rows of other packages: the name of the class, the module that has the row as ROW, and the package to install.
-ELSEWHERE = {"DocumentFeatures": ("setrbm_mail.feature_files", "setrbm-mail")}
+ELSEWHERE = {"DocumentFeatures": ("setrbm_mail.features.files", "setrbm-mail")}
 
 
 def names() -> list[str]:

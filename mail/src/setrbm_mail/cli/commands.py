@@ -92,6 +92,15 @@ def fit(
             help="Precision that accepted answers must have; 0 accepts every answer.",
         ),
     ] = 0.95,
+    features: Annotated[
+        str,
+        typer.Option(
+            "--features",
+            metavar="NAMES",
+            help="What the model sees of a page, separated by commas: words, grid, layout, types. On generated mail, "
+            "words alone are as good as all of them.",
+        ),
+    ] = "words",
     seed: SeedOption = 0,
     quiet: QuietOption = False,
     json: JsonOption = False,
@@ -106,11 +115,13 @@ def fit(
     from setrbm import save
     from setrbm_mail.answers import document_classifier
 
+    model = document_classifier(
+        precision or None, blocks=_blocks(features), n_jobs=options.jobs, random_state=seed
+    )  # fmt: skip
     known = Reader(folder, output, options, cluster, quiet).labeled(manifest, partial(_check_enough, precision))
     _check_enough(precision, known.classes)
     classes = sorted(set(known.classes))
     begin = time.perf_counter()
-    model = document_classifier(precision or None, n_jobs=options.jobs, random_state=seed)
     save(model.fit(known.documents, known.classes), output / MODEL)
     said = {
         "model": str(output / MODEL), "documents": len(known.documents), "pages": known.documents.n_pages,
@@ -119,6 +130,16 @@ def fit(
         "seconds": round(time.perf_counter() - begin, 1),
     }  # fmt: skip
     (show_json if json else _show_learned)(said)
+
+
+def _blocks(features: str) -> tuple[str, ...]:
+    """Return the blocks of features that are asked for."""
+    from setrbm_mail.features.document_features import BLOCKS
+
+    blocks = tuple(name.strip() for name in features.split(","))
+    if len(set(blocks)) < len(blocks) or not set(blocks) <= set(BLOCKS):
+        raise Refused(f"--features must be some of {', '.join(BLOCKS)}, each once. Got {features!r}.")
+    return blocks
 
 
 def _show_learned(said: dict[str, Any]) -> None:
@@ -214,7 +235,7 @@ def _noting(problems: list[Problem], documents: Iterable[Document]) -> Iterator[
 def _load(path: Path) -> Any:
     from setrbm import load
     from setrbm.estimators.pipelines import first_step
-    from setrbm_mail.features import DocumentFeatures
+    from setrbm_mail.features.document_features import DocumentFeatures
 
     fitted = load(path)
     if not isinstance(first_step(fitted), DocumentFeatures):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from setrbm.dask import Cluster
     from setrbm_mail import Document, Documents, Limits, Problem, Reading
     from setrbm_mail.cluster import ClusterProgress
-    from setrbm_mail.reading import Progress
+    from setrbm_mail.reading.documents import Progress
 
 LIMITED = "Limits"
 PAGES = "pages.sqlite"

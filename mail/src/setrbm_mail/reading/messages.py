@@ -1,0 +1,193 @@
+"""What parent and child say to each other, one JSON object per line.
+
+=================  ============================  =========================================================
+parent to child    child to parent, per item     what it is about
+=================  ============================  =========================================================
+limits, settings   anything                      the child is ready
+list               Listed                        which parts a file has
+open               Opened, per part              how many pages a part has, and its digest
+read               PageRead, per page            the page
+draw               Drawn, per page               its picture
+=================  ============================  =========================================================
+
+``Failed`` may stand for any of them. A file may have taken the child over: what makes no sense is a failure, too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from setrbm_mail.limits import Limits
+from setrbm_mail.pages import Page
+from setrbm_mail.reading.settings import Reading
+
+NONSENSE = "reading it crashed: its answer makes no sense"
+# Upper bounds: characters of a name and of a reason, and pages or parts of a file.
+LONGEST_NAME, LONGEST_REASON, MOST = 2_000, 400, 2**31
+DIGEST = re.compile(r"[0-9a-f]{64}")
+
+# Where a part is in a file that holds others; empty for the file itself.
+Position = tuple[int, ...]
+# What one reply is about: the verb, the file (of a page the digest of its part), and the position or the number. The
+# same page of two documents is one item.
+Item = tuple[str, str, Any]
+
+
+def settings_line(limits: Limits, reading: Reading) -> bytes:
+    """Return the first line that a child gets."""
+    return json.dumps({"limits": limits.to_json(), "reading": reading.to_json()}).encode() + b"\n"
+
+
+def settings_of(line: bytes) -> tuple[Limits, Reading]:
+    """Return the limits and settings in the first line."""
+    found = json.loads(line)
+    return Limits(**found["limits"]), Reading(**found["reading"])
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """Something to do with a file, for some items, one after the other.
+
+    Attributes
+    ----------
+    verb : {"list", "open", "read", "draw"}
+    root, file : str
+        A folder, and the path of the file below it.
+    items : tuple
+        What there is one reply for: positions of parts to open, numbers of pages to read or to draw.
+    part : tuple of int
+        Where the pages are.
+    digest : str
+        Of the part: its content must be the same as when it was opened.
+    """
+
+    verb: str
+    root: str
+    file: str
+    items: tuple[Any, ...] = ((),)
+    part: Position = ()
+    digest: str = ""
+
+    def items_after(self, done: int = 0) -> list[Item]:
+        """Return what there are still replies for."""
+        return [(self.verb, self.digest or self.file, item) for item in self.items[done:]]
+
+    def line(self, done: int = 0) -> bytes:
+        """Return it as a line, without the items that are done."""
+        return json.dumps(asdict(self) | {"items": self.items[done:]}).encode() + b"\n"
+
+    @classmethod
+    def of(cls, line: bytes) -> Request:
+        """Return the request in a line; a child trusts its parent."""
+        found = json.loads(line)
+        items = tuple(tuple(item) if isinstance(item, list) else item for item in found["items"])
+        return cls(**found | {"items": items, "part": tuple(found["part"])})
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Why there is no other reply, and whether trying again may help."""
+
+    reason: str
+    is_temporary: bool = False
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The parts of a file, positions and names; and names and reasons of those that are not read."""
+
+    parts: list[tuple[Position, str]]
+    problems: list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A part that can be read."""
+
+    n_pages: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class PageRead:
+    """A page as it was read."""
+
+    page: Page
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The picture of a page: height and width, and its gray values, compressed, in base64; not checked yet."""
+
+    shape: Any
+    pixels: Any = field(repr=False)
+
+
+Reply = Failed | Listed | Opened | PageRead | Drawn
+
+
+def line_of(reply: Reply) -> bytes:
+    """Return a reply as a line."""
+    plain = {"page": reply.page.to_json()} if isinstance(reply, PageRead) else asdict(reply)
+    return json.dumps(plain).encode() + b"\n"
+
+
+def reply_of(verb: str, line: bytes) -> Reply:
+    """Return the reply in a line; whatever the line holds, it is one."""
+    try:
+        found = json.loads(line)
+        return _failed(found) if "reason" in found else REPLIES[verb](found)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return Failed(NONSENSE)
+
+
+def _failed(found: Any) -> Failed:
+    return Failed(_text(found["reason"], LONGEST_REASON), found.get("is_temporary") is True)
+
+
+def _listed(found: Any) -> Listed:
+    parts = [(_position(position), _text(name)) for position, name in _list(found["parts"])]
+    return Listed(parts, [(_text(name), _text(reason)) for name, reason in _list(found["problems"])])
+
+
+def _opened(found: Any) -> Opened:
+    if DIGEST.fullmatch(found["digest"]) is None:
+        raise ValueError(NONSENSE)
+    return Opened(_whole(found["n_pages"]), found["digest"])
+
+
+def _page_read(found: Any) -> PageRead:
+    return PageRead(Page.from_json(found["page"]))
+
+
+def _drawn(found: Any) -> Drawn:
+    return Drawn(found["shape"], found["pixels"])
+
+
+REPLIES: dict[str, Callable[[Any], Reply]] = {"list": _listed, "open": _opened, "read": _page_read, "draw": _drawn}
+
+
+def _list(found: Any) -> list[Any]:
+    if not isinstance(found, list):
+        raise ValueError(NONSENSE)
+    return found
+
+
+def _position(found: Any) -> Position:
+    return tuple(map(_whole, _list(found)))
+
+
+def _whole(found: Any) -> int:
+    if type(found) is not int or not 0 <= found < MOST:
+        raise ValueError(NONSENSE)
+    return found
+
+
+def _text(found: Any, longest: int = LONGEST_NAME) -> str:
+    if not isinstance(found, str) or len(found) > longest or not found.isprintable():
+        raise ValueError(NONSENSE)
+    return found
