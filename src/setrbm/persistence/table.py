@@ -43,25 +43,23 @@ from setrbm.persistence.own_fields import (
 from setrbm.tools.json_values import from_json, to_json
 from setrbm.tools.threads import as_threads
 
+# Parameters that may be objects: generators, splitters and scorers, which become None in a file.
+OBJECTS = ("random_state", "cv", "scoring")
 
-def settings_now(estimator: Any, but: Collection[str]) -> dict[str, Any]:
-    """Return the constructor's parameters except those named; refuse what JSON cannot hold."""
+
+def settings_of(estimator: Any, but: Collection[str]) -> dict[str, Any]:
+    """Return the constructor's parameters, as they were in fit if the estimator keeps them; refuse what is not JSON."""
+    fitted = asdict(estimator.settings_) if hasattr(estimator, "settings_") else {}
+    chosen = getattr(estimator, "best_params_", {})
     settings = {name: value for name, value in estimator.get_params(deep=False).items() if name not in but}
+    settings |= {name: value for name, value in fitted.items() if name in settings and name not in chosen}
     for name, value in settings.items():
-        # A random generator becomes None.
-        if value is not None and name != "random_state" and to_json(value) is None:
+        if value is not None and name not in OBJECTS and to_json(value) is None:
             raise ValueError(
                 f"{name} of {type(estimator).__name__} must be a number, a string, a list or a dict to be saved. Got "
                 f"an object of class {type(value).__name__}."
             )
     return settings
-
-
-def settings_of_fit(estimator: Any, but: Collection[str]) -> dict[str, Any]:
-    """Return the constructor's parameters as they were in fit; splitters and scorers become None."""
-    chosen = getattr(estimator, "best_params_", {})
-    fitted = {name: value for name, value in asdict(estimator.settings_).items() if name not in chosen}
-    return {name: fitted.get(name, value) for name, value in estimator.get_params(deep=False).items()}
 
 
 @dataclass(frozen=True)
@@ -77,8 +75,8 @@ class Row:
         Parameters that are estimators, and the attributes that are these estimators fitted.
     unsaved : tuple of str
         Parameters that are neither settings nor estimators within.
-    settings : callable or None
-        Returns the constructor's parameters of a fitted estimator. None if a file has none.
+    has_settings : bool
+        Whether a file holds the other parameters.
     check : callable
         Raises an error if a constructor's parameter is not allowed.
     """
@@ -87,7 +85,7 @@ class Row:
     fields: tuple[Field, ...] = ()
     parts: dict[str, str] = field(default_factory=dict)
     unsaved: tuple[str, ...] = ()
-    settings: Callable[[Any, Collection[str]], dict[str, Any]] | None = settings_now
+    has_settings: bool = True
     check: Callable[[Any], Any] = methodcaller("_validate_params")
 
     @property
@@ -109,8 +107,8 @@ class Row:
     def described(self, estimator: Any) -> ModelFile:
         """Return the contents of the file of a fitted estimator, without the estimators within."""
         model = ModelFile(self.name, {}, {})
-        if self.settings:
-            model.description["settings"] = to_json(self.settings(estimator, {*self.parts, *self.unsaved}))
+        if self.has_settings:
+            model.description["settings"] = to_json(settings_of(estimator, {*self.parts, *self.unsaved}))
         for one in self.fields:
             one.write(estimator, model)
         return model
@@ -119,7 +117,7 @@ class Row:
         """Return the fitted estimator, given those within; raise an error if anything about the file is wrong."""
         self.check_number(parts, len(self.parts))
         unfitted = {name: clone(part) for name, part in zip(self.parts, parts, strict=True)}
-        settings = from_json(model.description["settings"]) if self.settings else {}
+        settings = from_json(model.description["settings"]) if self.has_settings else {}
         estimator = self.cls(**settings, **unfitted)
         vars(estimator).update(zip(self.parts.values(), parts, strict=True))
         self.check(estimator)
@@ -214,7 +212,7 @@ def _check_imputer(imputer: Any) -> None:
 
 def _trained(home: str) -> Row:
     fields = (Labels(), Parameters(), Features("feature_names"), FittedScaling(), Training())
-    return Row(f"setrbm.estimators.{home}", fields, settings=settings_of_fit, check=check_execution)
+    return Row(f"setrbm.estimators.{home}", fields, check=check_execution)
 
 
 def _svc(name: str, is_search: bool) -> Row:
@@ -286,7 +284,7 @@ _ROWS = (
         },
     ),
     Steps("sklearn.pipeline.Pipeline", unsaved=("steps", "memory")),
-    Row("sklearn.frozen.FrozenEstimator", parts={"estimator": "estimator"}, settings=None, check=_check_nothing),
+    Row("sklearn.frozen.FrozenEstimator", parts={"estimator": "estimator"}, has_settings=False, check=_check_nothing),
     Row(
         "setrbm.selective.reject.RejectOption",
         (Promises(),),
