@@ -1,5 +1,6 @@
 """Clusters for tests: real workers on 127.0.0.1, killed at a chosen place or as often as wanted."""
 
+import math
 import os
 import shutil
 import signal
@@ -23,6 +24,8 @@ marks = [pytest.mark.xdist_group("dask"), pytest.mark.filterwarnings("ignore")]
 
 # Files to score.
 N_FILES = 6
+# A worker starts as a copy of a process that has imported Dask, which takes a fraction of importing it anew.
+FORKED = {"distributed.worker.multiprocessing-method": "forkserver"}
 
 
 def make_work(folder):
@@ -55,7 +58,7 @@ def cluster_of(n, **settings):
     """A cluster of n workers with one thread each, without a dashboard."""
     given = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "silence_logs": 60} | settings
     with (
-        dask.config.set(PATIENT),
+        dask.config.set(PATIENT | FORKED),
         LocalCluster(n_workers=n, **given) as local,
         Client(local, set_as_default=False) as client,
     ):
@@ -115,12 +118,12 @@ def dying_workers(folder, module, name, which=0, after=False):
 
 
 @contextmanager
-def killing(client, seconds):
-    """Kill one worker after the other while the block runs; provides the list of the killed."""
+def killing(client, seconds, most=math.inf):
+    """Kill one worker after the other while the block runs, a number at most; provides the list of the killed."""
     killed, over = [], threading.Event()
 
     def kill():
-        while not over.wait(seconds):
+        while len(killed) < most and not over.wait(seconds):
             with suppress(OSError, IndexError, ValueError):
                 one = pids(client)[len(killed) % 2]
                 os.kill(one, signal.SIGKILL)

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from setrbm import Bags
 from setrbm.cli import app
 
-QUICK = ("--epochs", "40", "--hidden", "4", "--learning-rate", "0.1", "--engine", "reference")
+QUICK = ("--epochs", "40", "--hidden", "4", "--learning-rate", "0.1", "--engine", "cpu")
 
 
 def run(*arguments, **settings):

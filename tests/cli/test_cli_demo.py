@@ -15,14 +15,40 @@ from setrbm import ClassSetRBMCV, load
 from setrbm.datasets.files import read_bags, read_sets
 
 
-@pytest.fixture
-def quick_demo(monkeypatch):
+def make_quick(patch):
+    """Let the demo fit small models, briefly."""
+
     def new_model():
         return ClassSetRBMCV(n_hidden=10, learning_rate=0.1, init_scale=0.3, max_epochs=10, random_state=0)
 
-    monkeypatch.setattr("setrbm.cli._digits.new_model", new_model)
-    monkeypatch.setattr("setrbm.cli._molecules.new_model", new_model)
-    monkeypatch.setattr("setrbm.cli._molecules.FOLDS", 2)
+    patch.setattr("setrbm.cli._digits.new_model", new_model)
+    patch.setattr("setrbm.cli._molecules.new_model", new_model)
+    patch.setattr("setrbm.cli._molecules.FOLDS", 2)
+
+
+@pytest.fixture
+def quick_demo(monkeypatch):
+    make_quick(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    """What the demo shows, and its folder."""
+    folder = tmp_path_factory.mktemp("shown") / "a folder"
+    with pytest.MonkeyPatch.context() as patch:
+        make_quick(patch)
+        result = run("demo", "--output", folder)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout, folder
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """The demo as JSON, with two cross-validations, and its folder."""
+    folder = tmp_path_factory.mktemp("told")
+    with pytest.MonkeyPatch.context() as patch:
+        make_quick(patch)
+        return answer("demo", "--output", folder, "--repeats", "2"), folder
 
 
 DEMO_FILES = {
@@ -30,46 +56,43 @@ DEMO_FILES = {
 }  # fmt: skip
 
 
-def test_the_demo_writes_its_files_and_the_commands_it_names_work(quick_demo, tmp_path):
-    folder = tmp_path / "a folder"
-    result = run("demo", "--output", folder)
-    assert result.exit_code == 0, result.stderr
-    assert "The paper reports 83.91 %" in result.stdout
+def test_the_demo_writes_its_files_and_the_commands_it_names_work(shown):
+    text, folder = shown
+    assert "The paper reports 83.91 %" in text
     assert {path.name for path in folder.iterdir()} == DEMO_FILES
     for name in ("digits.png", "musk1.png"):
         assert (folder / name).read_bytes().startswith(b"\x89PNG")
-    named = [line.strip() for line in result.stdout.splitlines() if line.strip().startswith("setrbm ")]
+    named = [line.strip() for line in text.splitlines() if line.strip().startswith("setrbm ")]
     assert len(named) == 4
     for line in named[:3]:
         done = run(*shlex.split(line)[1:])
         assert done.exit_code == 0, done.stderr
     assert "fit" in named[3]
     # It fits into the usual terminal; the commands at the end may be as long as the path is.
-    assert (
-        max(len(line) for line in result.stdout.splitlines() if "setrbm " not in line and str(folder) not in line) <= 80
-    )
+    assert max(len(line) for line in text.splitlines() if "setrbm " not in line and str(folder) not in line) <= 80
 
 
-def test_the_demo_as_json_holds_what_it_shows(quick_demo, tmp_path):
-    told = answer("demo", "--output", tmp_path, "--repeats", "2")
-    musk = told["musk1"]
+def test_the_demo_as_json_holds_what_it_shows(told):
+    document, folder = told
+    musk = document["musk1"]
     assert len(musk["cross_validation"]["accuracy_by_fold"]) == 4
     assert musk["cross_validation"]["paper"] == 0.8391
     assert len(musk["molecules"]) == 12
     assert sum(molecule["label"] for molecule in musk["molecules"]) == 6
-    assert all(Path(name).is_file() for name in musk["files"] + told["digits"]["files"])
+    assert all(Path(name).is_file() for name in musk["files"] + document["digits"]["files"])
     # The held-out molecules are those in the file, with the classes they have there.
-    bags, y = read_sets(tmp_path / "musk1-test.csv")
+    bags, y = read_sets(folder / "musk1-test.csv")
     assert [m["set"] for m in musk["molecules"]] == bags.ids.tolist()
     assert [m["label"] for m in musk["molecules"]] == y.tolist()
 
 
-def test_the_demo_counts_how_often_the_planted_digit_decided(quick_demo, tmp_path):
+def test_the_demo_counts_how_often_the_planted_digit_decided(told):
     from setrbm.datasets import make_digit_sets
 
-    digits = answer("demo", "--output", tmp_path)["digits"]
+    document, folder = told
+    digits = document["digits"]
     bags, y, planted = make_digit_sets(300, "test", random_state=0, return_evidence=True)
-    model = load(tmp_path / "digits.safetensors")
+    model = load(folder / "digits.safetensors")
     assert digits["accuracy"] == (model.predict(bags) == y).mean()
     hits, chances = 0, []
     for k, part in enumerate(model.explain(bags)):
@@ -86,10 +109,10 @@ def test_the_demo_counts_how_often_the_planted_digit_decided(quick_demo, tmp_pat
         assert {"two": 2, "seven": 7}.get(one["label"], one["digits"][0]) in one["digits"]
 
 
-def test_the_demo_shows_what_is_predicted_without_the_conformation_that_matters_most(quick_demo, tmp_path):
-    shown = run("demo", "--output", tmp_path).stdout
-    model, bags = load(tmp_path / "musk1.safetensors"), read_bags(tmp_path / "musk1-test.csv")
-    why, rows = model.explain(bags), re.findall(r"([01]\.\d{3}) +([01]\.\d{3}) +(\d+) of (\d+)", shown)
+def test_the_demo_shows_what_is_predicted_without_the_conformation_that_matters_most(shown):
+    text, folder = shown
+    model, bags = load(folder / "musk1.safetensors"), read_bags(folder / "musk1-test.csv")
+    why, rows = model.explain(bags), re.findall(r"([01]\.\d{3}) +([01]\.\d{3}) +(\d+) of (\d+)", text)
     for X, one, strongest, row in zip(bags, why, why.strongest_vectors(), rows, strict=True):
         code = model.classes_.tolist().index(one.predicted[0])
         without = model.predict_proba([np.delete(X, strongest, axis=0)])[0, code]
@@ -97,7 +120,7 @@ def test_the_demo_shows_what_is_predicted_without_the_conformation_that_matters_
         p = model.predict_proba([X])[0, code]
         assert row == (f"{p:.3f}", f"{without:.3f}", str(n_same), str(len(X)))
     stable = sum(not one.decided.any() for one in why)
-    assert f"{stable} of the 12 predictions stay the same whichever conformation is left out" in shown
+    assert f"{stable} of the 12 predictions stay the same whichever conformation is left out" in text
 
 
 def test_the_demo_frames_the_digits_that_decided_and_no_others(quick_demo, tmp_path, monkeypatch):

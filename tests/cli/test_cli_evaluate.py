@@ -72,7 +72,7 @@ def test_the_roc_auc_of_a_cross_validation_is_the_mean_of_its_folds(tmp_path):
     write_csv(tmp_path / "data.csv", bags, y)
     asked = ("evaluate", tmp_path / "data.csv", "--folds", "2", *QUICK)
     told = answer(*asked)
-    model = ClassSetRBMCV(4, learning_rate=0.1, max_epochs=40, engine="reference", random_state=0)
+    model = ClassSetRBMCV(4, learning_rate=0.1, max_epochs=40, engine="cpu", random_state=0)
     expected = []
     for split in repeated_folds(y, folds=2, repeats=1, seed=0):
         fitted = model.fit(bags[split.train], y[split.train])

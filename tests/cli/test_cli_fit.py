@@ -13,7 +13,8 @@ from setrbm.datasets.files import read_sets, write_csv
 
 
 def test_a_fitted_file_holds_the_model_the_library_would_fit(work, tmp_path):
-    told = answer("fit", work / "data.csv", tmp_path / "model.safetensors", *QUICK, "--constraint", "or", "--seed", "3")
+    options = (*QUICK, "--engine", "reference", "--constraint", "or", "--seed", "3")
+    told = answer("fit", work / "data.csv", tmp_path / "model.safetensors", *options)
     bags, y = read_sets(work / "data.csv")
     model = ClassSetRBMCV(
         n_hidden=4, learning_rate=0.1, max_epochs=40, constraint="or", engine="reference", random_state=3
@@ -35,7 +36,7 @@ def test_pooling_and_scale_are_those_of_the_library(work, tmp_path, pooling, sca
     answer("fit", work / "data.csv", tmp_path / "model.safetensors", *QUICK, *options)
     fitted = load(tmp_path / "model.safetensors")
     bags, y = read_sets(work / "data.csv")
-    settings = {"n_hidden": 4, "learning_rate": 0.1, "max_epochs": 40, "engine": "reference", "random_state": 3}
+    settings = {"n_hidden": 4, "learning_rate": 0.1, "max_epochs": 40, "engine": "cpu", "random_state": 3}
     model = ClassSetRBMCV(pooling=pooling, scale=scale, **settings).fit(bags, y)
     np.testing.assert_array_equal(fitted.W_, model.W_)
     assert (fitted.pooling, fitted.scale) == (pooling, scale)

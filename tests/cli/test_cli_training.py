@@ -41,7 +41,7 @@ def test_class_weights_are_those_of_the_library(work, tmp_path, given, weights):
     assert run("fit", work / "data.csv", tmp_path / "m", *QUICK, *options).exit_code == 0
     bags, y = read_sets(work / "data.csv")
     model = ClassSetRBMCV(
-        n_hidden=4, learning_rate=0.1, max_epochs=40, class_weight=weights, engine="reference", random_state=0
+        n_hidden=4, learning_rate=0.1, max_epochs=40, class_weight=weights, engine="cpu", random_state=0
     ).fit(bags, y)
     np.testing.assert_array_equal(load(tmp_path / "m").W_, model.W_)
     assert load(tmp_path / "m").class_weight == weights
