@@ -97,8 +97,8 @@ def fit(
         typer.Option(
             "--features",
             metavar="NAMES",
-            help="What the model sees of a page, separated by commas: words, grid, layout, types. On generated mail, words "
-            "alone are as good as all of them.",
+            help="What the model sees of a page, separated by commas: words, grid, layout, types. On generated mail, "
+            "words alone are as good as all of them.",
         ),
     ] = "words",
     seed: SeedOption = 0,
