@@ -90,10 +90,10 @@ def test_a_document_that_could_not_be_read_is_tried_again(mail, two, tmp_path):
     name = sorted(path.name for path in mail.glob("piece-*"))[0]
     away = tmp_path / "away"
     stat = (mail / name).stat()
-    jobs = cluster_reading._jobs(mail, [name], False, tmp_path / "out", TEXT, Limits())
+    wanted = cluster_reading._wanted(mail, [name], False, tmp_path / "out", TEXT, Limits())
     shutil.move(mail / name, away)
-    cluster_reading._Run(cluster_reading.Cluster(two), ClusterProgress(1, 0, 0), None).read(jobs)
-    assert "No such file" in str(jobs[0].document().problems[0])
+    cluster_reading._Run(cluster_reading.Cluster(two), ClusterProgress(1, 0, 0), None).read(wanted)
+    assert "No such file" in str(wanted[0].document().problems[0])
     shutil.move(away, mail / name)
     os.utime(mail / name, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     (found,) = read_documents(mail, [name], output=tmp_path / "out", client=two, reading=TEXT)

@@ -111,13 +111,13 @@ def iter_documents(
 ) -> Iterator[Document]:  # fmt: skip
     """Read documents as ``read_documents`` does, then yield one at a time: memory does not grow with their number."""
     check_installed()
-    jobs = _jobs(Path(folder), only, by_class, Path(output), reading or Reading(), limits or Limits())
-    missing = [job for job in jobs if (document := job.document()) is None or _may_pass(document)]
-    progress = ClusterProgress(len(jobs), len(jobs) - len(missing), 0)
+    wanted = _wanted(Path(folder), only, by_class, Path(output), reading or Reading(), limits or Limits())
+    missing = [entry for entry in wanted if (document := entry.document()) is None or _may_pass(document)]
+    progress = ClusterProgress(len(wanted), len(wanted) - len(missing), 0)
     _Run(Cluster.of(client) if missing else None, progress, on_progress).read(missing)
-    for job in jobs:
-        if (document := job.document()) is None:
-            raise OSError(f"What was read of {job.id!r} is gone from {str(job.kept)!r}. Rerun to read it again.")
+    for entry in wanted:
+        if (document := entry.document()) is None:
+            raise OSError(f"What was read of {entry.id!r} is gone from {str(entry.kept)!r}. Rerun to read it again.")
         yield document
 
 
@@ -126,7 +126,7 @@ def _may_pass(document: Document) -> bool:
     return any(problem.is_temporary for problem in document.problems)
 
 
-def _jobs(
+def _wanted(
     folder: Path, only: Sequence[str] | None, by_class: bool, place: Path, reading: Reading, limits: Limits
 ) -> list[KeptDocument]:
     root = folder.absolute()
@@ -135,7 +135,9 @@ def _jobs(
     place.mkdir(parents=True, exist_ok=True)
     delete_abandoned(place)
     about = f"{reading.to_json()} {limits.to_json()} {VERSION}"
-    return [KeptDocument(str(root), one, reading, limits, place / f"{_key(root, one, about)}.json") for one in wanted]
+    return [
+        KeptDocument(str(root), entry, reading, limits, place / f"{_key(root, entry, about)}.json") for entry in wanted
+    ]
 
 
 @dataclass
@@ -147,18 +149,18 @@ class _Run:
     on_progress: Callable[[ClusterProgress], None] | None
     failed: dict[str, Failed] = field(default_factory=dict)
 
-    def read(self, jobs: Sequence[KeptDocument]) -> None:
+    def read(self, wanted: Sequence[KeptDocument]) -> None:
         """Read documents in batches; those of a batch that failed once more, one by one."""
         if self.cluster is None:
             return
-        batches = batched(len(jobs), self.cluster.n_threads or USUAL)
-        again = self._read_batches([[jobs[k] for k in batch] for batch in batches], alone=False)
-        for job in self._read_batches([[job] for job in again], alone=True):
-            failed = self.failed[job.id]
+        batches = batched(len(wanted), self.cluster.n_threads or USUAL)
+        again = self._read_batches([[wanted[k] for k in batch] for batch in batches], alone=False)
+        for entry in self._read_batches([[entry] for entry in again], alone=True):
+            failed = self.failed[entry.id]
             # A document that kills its worker is to blame; of any other error, the worker is.
             if failed.was_killed:
-                reason = f"{failed.reason}. To try it again, delete {str(job.kept)!r}"
-                self._keep([job], [Document(job.id, [], [], [Problem(job.id, job.id, reason)]).to_json()])
+                reason = f"{failed.reason}. To try it again, delete {str(entry.kept)!r}"
+                self._keep([entry], [Document(entry.id, [], [], [Problem(entry.id, entry.id, reason)]).to_json()])
         if self.failed:
             raise self._error()
 
@@ -167,21 +169,21 @@ class _Run:
         assert self.cluster is not None
         again = []
         arguments = [
-            (batch[0].root, [job.found for job in batch], batch[0].reading, batch[0].limits) for batch in batches
+            (batch[0].root, [entry.found for entry in batch], batch[0].reading, batch[0].limits) for batch in batches
         ]
         with closing(self.cluster.run(read_batch, arguments, alone=alone)) as results:
             for k, result in results:
                 if isinstance(result, Failed):
                     again += batches[k]
-                    self.failed |= dict.fromkeys((job.id for job in batches[k]), result)
+                    self.failed |= dict.fromkeys((entry.id for entry in batches[k]), result)
                 else:
                     self._keep(batches[k], result)
         return again
 
     def _keep(self, batch: list[KeptDocument], documents: list[dict[str, Any]]) -> None:
-        for job, document in zip(batch, documents, strict=True):
-            job.keep(document)
-            self.failed.pop(job.id, None)
+        for entry, document in zip(batch, documents, strict=True):
+            entry.keep(document)
+            self.failed.pop(entry.id, None)
         n_pages = sum(len(document["pages"]) for document in documents)
         now = self.progress
         self.progress = ClusterProgress(now.n_documents, now.n_documents_done + len(batch), now.n_pages + n_pages)

@@ -15,7 +15,7 @@ from setrbm_mail.formats.folders import DocumentFiles
 from setrbm_mail.reading.cache import PageCache
 from setrbm_mail.reading.messages import Failed, Listed, Opened, PageRead
 from setrbm_mail.reading.partial import PartialDocument
-from setrbm_mail.reading.reader import Reader
+from setrbm_mail.reading.reader import FolderReader
 from setrbm_mail.reading.supervisor import Replied
 
 NO_OCR = Reading(ocr="never")
@@ -231,7 +231,7 @@ def two_documents_that_share(limits):
     files = [DocumentFiles(name, (name,)) for name in "ab"]
     documents = [PartialDocument(one, limits) for one in files]
     nobody = Nobody()
-    reader = Reader("/", deque(documents), 2, nobody, PageCache(None), "key")
+    reader = FolderReader("/", deque(documents), 2, nobody, PageCache(None), "key")
     reader._begin_some()
     parts = {"a": {(1,): Opened(16, OWN), (2,): Opened(8, SHARED)}, "b": {(): Opened(8, SHARED)}}
 

@@ -108,9 +108,8 @@ NUMBERS: dict[str, type[_PageTransformer]] = {"grid": PageGrid, "layout": PageLa
 
 def pages_of(documents: Iterable[Document]) -> tuple[list[Page], Integers]:
     """Return the pages of all documents and the offsets at which each begins; refuse documents without pages."""
-    return joined_pages(
-        [document_pages(document, k) for k, document in enumerate(documents)], "Use documents.readable."
-    )
+    pages = [document_pages(document, k) for k, document in enumerate(documents)]
+    return joined_pages(pages, "Use documents.readable.")
 
 
 def document_pages(document: Any, k: int) -> list[Page]:

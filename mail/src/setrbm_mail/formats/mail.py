@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from setrbm.tools.text import count
-from setrbm_mail.formats.parts import Part, Parts
+from setrbm_mail.formats.parts import FilePart, FileParts
 from setrbm_mail.formats.table import HEAD, MAIL, format_of
 from setrbm_mail.limits import Limits
 from setrbm_mail.pages import DocumentError
@@ -21,7 +21,7 @@ LONGEST_NAME = 80
 UNSEEN = ("script", "style", "title")
 
 
-def add_parts(mail: Part, found: Parts, limits: Limits) -> None:
+def add_parts(mail: FilePart, found: FileParts, limits: Limits) -> None:
     """Add the text and the attachments of a mail."""
     _add_mail(_parsed(mail.content), mail.position, mail.name, found, limits)
 
@@ -38,7 +38,9 @@ def _parsed(data: bytes) -> Message[Any, Any]:
         raise DocumentError("the mail is damaged") from None
 
 
-def _add_mail(message: Message[Any, Any], position: tuple[int, ...], name: str, found: Parts, limits: Limits) -> None:
+def _add_mail(
+    message: Message[Any, Any], position: tuple[int, ...], name: str, found: FileParts, limits: Limits
+) -> None:
     if len(position) > limits.nesting:
         found.problems.append((name, f"mails are nested more than {limits.nesting} deep (nesting)"))
         return
@@ -46,7 +48,7 @@ def _add_mail(message: Message[Any, Any], position: tuple[int, ...], name: str, 
     text = _text_of(message)
     if text.strip():
         content = text.encode("utf-8", errors="replace")
-        found.readable.append(Part((*position, 0), _joined(name, "text"), MAIL, content))
+        found.readable.append(FilePart((*position, 0), _joined(name, "text"), MAIL, content))
     for k, attachment in enumerate(_attachments(message), start=1):
         if found.n_attachments == limits.attachments:
             found.problems.append((name, f"it has more than {count(limits.attachments, 'attachment')} (attachments)"))
@@ -59,14 +61,14 @@ def _add_mail(message: Message[Any, Any], position: tuple[int, ...], name: str, 
 
 
 def _add_attachment(
-    attachment: Message[Any, Any], position: tuple[int, ...], name: str, found: Parts, limits: Limits
+    attachment: Message[Any, Any], position: tuple[int, ...], name: str, found: FileParts, limits: Limits
 ) -> None:
     if attachment.get_content_type() == "message/rfc822" and not _is_encoded_mail(attachment):
         for inner in _messages(attachment):
             _add_mail(inner, position, name, found, limits)
         return
     content = _bytes_of(attachment) or _decoded_mail(attachment)
-    found.add(Part(position, name, format_of(content[:HEAD]), content), limits)
+    found.add(FilePart(position, name, format_of(content[:HEAD]), content), limits)
 
 
 def _is_encoded_mail(attachment: Message[Any, Any]) -> bool:

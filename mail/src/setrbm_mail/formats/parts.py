@@ -11,7 +11,7 @@ from setrbm_mail.pages import DocumentError
 
 
 @dataclass(frozen=True)
-class Part:
+class FilePart:
     """What pages can come from: a file, an attachment, or the text of a mail.
 
     Attributes
@@ -37,17 +37,17 @@ class Part:
 
 
 @dataclass
-class Parts:
+class FileParts:
     """The parts of a file, and why others are not among them: pairs of a name and a reason."""
 
-    readable: list[Part] = field(default_factory=list)
+    readable: list[FilePart] = field(default_factory=list)
     problems: list[tuple[str, str]] = field(default_factory=list)
     n_attachments: int = 0
 
     def __len__(self) -> int:
         return len(self.readable) + len(self.problems)
 
-    def add(self, part: Part, limits: Limits) -> None:
+    def add(self, part: FilePart, limits: Limits) -> None:
         """Add a part, or what it holds, or why it is not read."""
         if part.format.parts:
             try:
@@ -63,8 +63,8 @@ class Parts:
             self.readable.append(part)
 
 
-def parts_of(content: bytes, limits: Limits) -> Parts:
+def parts_of(content: bytes, limits: Limits) -> FileParts:
     """Return what a file consists of: itself, or the files that it holds."""
-    found = Parts()
-    found.add(Part((), "", format_of(content[:HEAD]), content), limits)
+    found = FileParts()
+    found.add(FilePart((), "", format_of(content[:HEAD]), content), limits)
     return found

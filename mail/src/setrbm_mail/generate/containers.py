@@ -15,7 +15,7 @@ from PIL import Image
 from setrbm.tools.files import write_atomically
 from setrbm_mail.generate import filler
 from setrbm_mail.generate.canvas import Canvas
-from setrbm_mail.generate.pages import Page
+from setrbm_mail.generate.pages import DrawnPage
 from setrbm_mail.generate.pdf_files import ScannedPage, pdf_file
 from setrbm_mail.generate.rasters import DPI
 from setrbm_mail.generate.writing import Writer
@@ -26,14 +26,14 @@ SUFFIXES = {"pdf": ".pdf", "tiff": ".tiff", "jpeg": "", "eml": ".eml"}
 MOST_PICTURES = 3
 
 
-def write_document(path: Path, format: str, pages: Sequence[Page], rng: np.random.Generator) -> None:
+def write_document(path: Path, format: str, pages: Sequence[DrawnPage], rng: np.random.Generator) -> None:
     """Write a document that appears under its name only when it is complete.
 
     Parameters
     ----------
     path : Path
     format : {"pdf", "tiff", "jpeg", "eml"}
-    pages : sequence of Page
+    pages : sequence of DrawnPage
     rng : Generator
         For the text and the attachments of e-mails.
     """
@@ -48,12 +48,12 @@ def write_document(path: Path, format: str, pages: Sequence[Page], rng: np.rando
     write_atomically(path, payload[format]())
 
 
-def _pdf(pages: Sequence[Page]) -> bytes:
+def _pdf(pages: Sequence[DrawnPage]) -> bytes:
     content: list[ScannedPage | Canvas] = [page.canvas if page.digital else page.scanned() for page in pages]
     return pdf_file(content)
 
 
-def _tiff(pages: Sequence[Page]) -> bytes:
+def _tiff(pages: Sequence[DrawnPage]) -> bytes:
     file = io.BytesIO()
     frames = (Image.fromarray(page.picture()) for page in pages)
     quality = pages[0].noise.jpeg_quality
@@ -63,7 +63,7 @@ def _tiff(pages: Sequence[Page]) -> bytes:
     return file.getvalue()
 
 
-def _write_folder(path: Path, pages: Sequence[Page]) -> None:
+def _write_folder(path: Path, pages: Sequence[DrawnPage]) -> None:
     """Write one picture per page into a folder that gets its name at the end."""
     temporary = path.with_name(f".{path.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
@@ -73,7 +73,7 @@ def _write_folder(path: Path, pages: Sequence[Page]) -> None:
     temporary.rename(path)
 
 
-def _email(pages: Sequence[Page], rng: np.random.Generator) -> bytes:
+def _email(pages: Sequence[DrawnPage], rng: np.random.Generator) -> bytes:
     """Return an e-mail with a neutral text; its attachments have the pages in their order."""
     writer = Writer("b", rng)
     message = EmailMessage(policy=SMTP)

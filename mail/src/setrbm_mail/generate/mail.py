@@ -18,7 +18,7 @@ from setrbm_mail.generate.containers import FORMATS, SUFFIXES, write_document
 from setrbm_mail.generate.fonts import find_fonts
 from setrbm_mail.generate.layouts import draw_page
 from setrbm_mail.generate.manifest import MANIFEST, Manifest, Piece
-from setrbm_mail.generate.pages import Page
+from setrbm_mail.generate.pages import DrawnPage
 from setrbm_mail.generate.phrases import CLASSES, Part
 from setrbm_mail.generate.scanning import Noise
 
@@ -185,7 +185,7 @@ def _piece(order: Order, plan: MailPlan, k: int) -> Piece:
     )
 
 
-def _pages(order: Order, plan: MailPlan, k: int) -> list[Page]:
+def _pages(order: Order, plan: MailPlan, k: int) -> list[DrawnPage]:
     """Return the pages of piece k, drawn but not yet scanned."""
     rng = order.rng(DOCUMENT, k, 0)
     is_pdf = _format(order, k) in ("pdf", "eml")
@@ -199,7 +199,7 @@ def _pages(order: Order, plan: MailPlan, k: int) -> list[Page]:
         )  # fmt: skip
         noise = Noise(float(rng.uniform(*order.noise)))
         is_digital = bool(digital and page_type in DIGITAL_TYPES and rng.random() < kept)
-        pages.append(Page(canvas, subject, noise, (order.seed, SCANNER, k, n), is_digital))
+        pages.append(DrawnPage(canvas, subject, noise, (order.seed, SCANNER, k, n), is_digital))
     return pages
 
 

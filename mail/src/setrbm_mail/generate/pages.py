@@ -16,7 +16,7 @@ from setrbm_mail.generate.scanning import Noise, draw_rotation, jpeg_file, scan
 
 
 @dataclass(frozen=True)
-class Page:
+class DrawnPage:
     """A page and how it gets into a file.
 
     Attributes

@@ -16,7 +16,7 @@ from setrbm_mail.pages import Document, Documents, Problem
 from setrbm_mail.reading.cache import PageCache
 from setrbm_mail.reading.partial import PartialDocument
 from setrbm_mail.reading.progress import Progress as Progress
-from setrbm_mail.reading.reader import Reader
+from setrbm_mail.reading.reader import FolderReader
 from setrbm_mail.reading.settings import Reading
 from setrbm_mail.reading.supervisor import Supervisor, n_children
 
@@ -106,7 +106,7 @@ def read_found(
     root = str(folder.absolute())
     waiting = deque(_waiting(one, limits) for one in wanted)
     with PageCache(None if cache is None else Path(cache)) as pages, Supervisor(n, limits, reading) as supervisor:
-        yield from Reader(root, waiting, AT_ONCE * n, supervisor, pages, key, on_progress).documents()
+        yield from FolderReader(root, waiting, AT_ONCE * n, supervisor, pages, key, on_progress).documents()
 
 
 def _waiting(wanted: DocumentFiles | Problem, limits: Limits) -> PartialDocument:

@@ -44,8 +44,8 @@ def settings_line(limits: Limits, reading: Reading) -> bytes:
 
 def settings_of(line: bytes) -> tuple[Limits, Reading]:
     """Return the limits and settings in the first line."""
-    found = json.loads(line)
-    return Limits(**found["limits"]), Reading(**found["reading"])
+    plain = json.loads(line)
+    return Limits(**plain["limits"]), Reading(**plain["reading"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +83,9 @@ class Request:
     @classmethod
     def of(cls, line: bytes) -> Request:
         """Return the request in a line; a child trusts its parent."""
-        found = json.loads(line)
-        items = tuple(tuple(item) if isinstance(item, list) else item for item in found["items"])
-        return cls(**found | {"items": items, "part": tuple(found["part"])})
+        plain = json.loads(line)
+        items = tuple(tuple(item) if isinstance(item, list) else item for item in plain["items"])
+        return cls(**plain | {"items": items, "part": tuple(plain["part"])})
 
 
 @dataclass(frozen=True)
@@ -132,62 +132,62 @@ Reply = Failed | Listed | Opened | PageRead | Drawn
 
 def line_of(reply: Reply) -> bytes:
     """Return a reply as a line."""
-    plain = {"page": reply.page.to_json()} if isinstance(reply, PageRead) else asdict(reply)
-    return json.dumps(plain).encode() + b"\n"
+    content = {"page": reply.page.to_json()} if isinstance(reply, PageRead) else asdict(reply)
+    return json.dumps(content).encode() + b"\n"
 
 
 def reply_of(verb: str, line: bytes) -> Reply:
     """Return the reply in a line; whatever the line holds, it is one."""
     try:
-        found = json.loads(line)
-        return _failed(found) if "reason" in found else REPLIES[verb](found)
+        plain = json.loads(line)
+        return _failed(plain) if "reason" in plain else REPLIES[verb](plain)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return Failed(NONSENSE)
 
 
-def _failed(found: Any) -> Failed:
-    return Failed(_text(found["reason"], LONGEST_REASON), found.get("is_temporary") is True)
+def _failed(plain: Any) -> Failed:
+    return Failed(_text(plain["reason"], LONGEST_REASON), plain.get("is_temporary") is True)
 
 
-def _listed(found: Any) -> Listed:
-    parts = [(_position(position), _text(name)) for position, name in _list(found["parts"])]
-    return Listed(parts, [(_text(name), _text(reason)) for name, reason in _list(found["problems"])])
+def _listed(plain: Any) -> Listed:
+    parts = [(_position(position), _text(name)) for position, name in _list(plain["parts"])]
+    return Listed(parts, [(_text(name), _text(reason)) for name, reason in _list(plain["problems"])])
 
 
-def _opened(found: Any) -> Opened:
-    if DIGEST.fullmatch(found["digest"]) is None:
+def _opened(plain: Any) -> Opened:
+    if DIGEST.fullmatch(plain["digest"]) is None:
         raise ValueError(NONSENSE)
-    return Opened(_whole(found["n_pages"]), found["digest"])
+    return Opened(_whole(plain["n_pages"]), plain["digest"])
 
 
-def _page_read(found: Any) -> PageRead:
-    return PageRead(Page.from_json(found["page"]))
+def _page_read(plain: Any) -> PageRead:
+    return PageRead(Page.from_json(plain["page"]))
 
 
-def _drawn(found: Any) -> Drawn:
-    return Drawn(found["shape"], found["pixels"])
+def _drawn(plain: Any) -> Drawn:
+    return Drawn(plain["shape"], plain["pixels"])
 
 
 REPLIES: dict[str, Callable[[Any], Reply]] = {"list": _listed, "open": _opened, "read": _page_read, "draw": _drawn}
 
 
-def _list(found: Any) -> list[Any]:
-    if not isinstance(found, list):
+def _list(plain: Any) -> list[Any]:
+    if not isinstance(plain, list):
         raise ValueError(NONSENSE)
-    return found
+    return plain
 
 
-def _position(found: Any) -> Position:
-    return tuple(map(_whole, _list(found)))
+def _position(plain: Any) -> Position:
+    return tuple(map(_whole, _list(plain)))
 
 
-def _whole(found: Any) -> int:
-    if type(found) is not int or not 0 <= found < MOST:
+def _whole(plain: Any) -> int:
+    if type(plain) is not int or not 0 <= plain < MOST:
         raise ValueError(NONSENSE)
-    return found
+    return plain
 
 
-def _text(found: Any, longest: int = LONGEST_NAME) -> str:
-    if not isinstance(found, str) or len(found) > longest or not found.isprintable():
+def _text(plain: Any, longest: int = LONGEST_NAME) -> str:
+    if not isinstance(plain, str) or len(plain) > longest or not plain.isprintable():
         raise ValueError(NONSENSE)
-    return found
+    return plain

@@ -15,7 +15,7 @@ from setrbm_mail.reading.supervisor import Replied, Supervisor
 
 
 @dataclass
-class Reader:
+class FolderReader:
     """One call of ``iter_documents``.
 
     Attributes

@@ -14,7 +14,7 @@ from typing import Any
 import cv2
 
 from setrbm_mail.formats.folders import LINK_OUT
-from setrbm_mail.formats.parts import Part, Parts, parts_of
+from setrbm_mail.formats.parts import FilePart, FileParts, parts_of
 from setrbm_mail.formats.source import PageSource
 from setrbm_mail.formats.table import load_readers
 from setrbm_mail.limits import Limits
@@ -75,20 +75,20 @@ def content_of(path: str, root: str, limits: Limits) -> bytes:
         return file.read()
 
 
-def _parts(request: Request, limits: Limits) -> Parts:
+def _parts(request: Request, limits: Limits) -> FileParts:
     return parts_of(content_of(os.path.join(request.root, request.file), request.root, limits), limits)
 
 
-def _list(parts: Parts, item: Any, limits: Limits, reading: Reading) -> Listed:
+def _list(parts: FileParts, item: Any, limits: Limits, reading: Reading) -> Listed:
     return Listed([(part.position, part.name) for part in parts.readable], parts.problems)
 
 
-def _open(parts: Parts, position: Any, limits: Limits, reading: Reading) -> Opened:
+def _open(parts: FileParts, position: Any, limits: Limits, reading: Reading) -> Opened:
     part = _part(parts, position)
     return Opened(part.format.open(part.content, limits).n_pages, part.digest)
 
 
-def _part(parts: Parts, position: Any, digest: str = "") -> Part:
+def _part(parts: FileParts, position: Any, digest: str = "") -> FilePart:
     for part in parts.readable:
         if part.position == position and digest in ("", part.digest):
             return part
