@@ -15,6 +15,7 @@ import numpy as np
 
 from setrbm._types import Floats
 from setrbm.bags import Bags, Labels, MixedLabelsError
+from setrbm.datasets.columns import Columns
 from setrbm.tools.text import is_number, listed, nearest
 
 NO_LABELS: Labels = np.empty(0, dtype=object)
@@ -23,30 +24,25 @@ MAX_FEATURES = 2**24
 LEAVE_OUT = "leave the column out: ignore=... in Python, --ignore on the command line"
 
 
-@dataclass(frozen=True)
-class ColumnSelection:
-    """Which columns of a file to read.
+@dataclass(frozen=True, kw_only=True)
+class ColumnSelection(Columns):
+    """Which columns of a file to read; ``ignore`` is without effect on columns that are not read anyway.
 
     Attributes
     ----------
-    bag, label : str
-        The columns with the set and the label of a row.
+    bag, label, ignore, pages
+        As in ``Columns``.
     with_labels : bool
         Whether the label column is required. If not, it is ignored.
     feature_names : sequence of str, optional
         The columns to read as features, in this order; by default all other columns.
     n_features : int, optional
         The number of features of a svmlight file; by default its largest feature number plus one.
-    ignore : sequence of str
-        Columns that are not features; without effect on columns that are not read anyway.
     """
 
-    bag: str
-    label: str
-    with_labels: bool
-    feature_names: Sequence[str] | None
-    n_features: int | None
-    ignore: Sequence[str] = ()
+    with_labels: bool = True
+    feature_names: Sequence[str] | None = None
+    n_features: int | None = None
 
     def __post_init__(self) -> None:
         if self.bag == self.label:

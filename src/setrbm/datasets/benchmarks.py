@@ -318,7 +318,7 @@ def _packed_rows(benchmark: Benchmark, source: str | os.PathLike[str] | None) ->
             "source=... in Python, --from on the command line."
         )
     rows = list(benchmark_rows(payload, name, wheel))
-    selection = ColumnSelection("bag", "label", True, rows[0][1][2:] if rows else None, None)
+    selection = ColumnSelection(feature_names=rows[0][1][2:] if rows else None)
     bags, y = sets_of(table_of(iter(rows), payload.where, selection), payload.where)
     _verified(bags, y, benchmark, payload.where, "Nothing was written. Give another source.")
     return gzip.compress(as_csv(cells for _, cells in rows).encode(), mtime=0)

@@ -77,7 +77,7 @@ def read_sets(
     refuse_no_name("bag", bag, "If every row is a set of its own, use the matrix as it is.")
     refuse_no_name("label", label, "For sets without labels, use read_bags.")
     path = existing(Path(path))
-    selection = ColumnSelection(bag, label, True, feature_names, n_features, _as_names(ignore))
+    selection = ColumnSelection(bag, label, _as_names(ignore), feature_names=feature_names, n_features=n_features)
     bags, y = sets_of(_reader_for(path)(path, selection), str(path))
     return bags, np.array(y.tolist())
 
@@ -107,7 +107,9 @@ def read_bags(
     Bags(2 sets, 3 vectors, 2 features, dense float64)
     """
     path = existing(Path(path))
-    selection = ColumnSelection(bag, label, False, feature_names, n_features, _as_names(ignore))
+    selection = ColumnSelection(
+        bag, label, _as_names(ignore), with_labels=False, feature_names=feature_names, n_features=n_features
+    )
     table = _reader_for(path)(path, selection)
     return Bags.from_groups(table.X, table.bags, feature_names=table.names)
 
