@@ -133,11 +133,33 @@ def test_the_application_uses_public_names_of_the_library_and_nothing_of_the_lab
             assert not private, f"{path.name} imports {private} from {node.module}"
 
 
+# Of the application: a module imports only from rooms in its own line or above.
+ROOMS_OF_MAIL = [
+    ["_types", "_version", "limits", "pages"],
+    ["formats"],
+    ["reading"],
+    ["features", "generate"],
+    ["labels", "answers", "pictures", "report", "cluster", "scoring"],
+    ["cli", "__main__"],
+]
+LEVEL_OF_MAIL = {name: level for level, room in enumerate(ROOMS_OF_MAIL) for name in room}
+
+
+@pytest.mark.parametrize("path", of_mail(), ids=lambda path: str(path.relative_to(MAIL)))
+def test_a_module_of_the_application_imports_only_from_rooms_above_it(path):
+    own = path.relative_to(MAIL).parts[0].removesuffix(".py")
+    for name in imports(path):
+        if name.startswith("setrbm_mail.") and own != "__init__":
+            assert LEVEL_OF_MAIL[name.split(".")[1]] <= LEVEL_OF_MAIL[own], f"{own} may not import {name}"
+
+
 def test_contributing_describes_every_room():
     page = ROOT / "CONTRIBUTING.md"
     rows = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
     described = {name for row in rows for name in re.findall(r"`([\w.]+)`", row.split("|")[1])}
+    described |= {name.removesuffix("/") for row in rows for name in re.findall(r"`(\w+)/`", row.split("|")[1])}
     assert {room(path) for path in modules()} - {"__main__"} <= described
+    assert set(LEVEL_OF_MAIL) - {"_version", "__main__"} <= described
 
 
 def code_lines(path):
