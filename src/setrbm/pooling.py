@@ -1,4 +1,4 @@
-r"""Pooled activations of sets, and their derivatives.
+r"""Poolings: how the values of a set's vectors become one value per hidden unit, and the share of each vector in it.
 
 With :math:`a_{sj} = c_j + W_j \cdot x_s` and :math:`v = a` (xor) or :math:`v = \log\mathrm{sigm}(a)` (or):
 
@@ -11,19 +11,63 @@ not in    mean   :math:`\log\frac{1}{|X|}\sum_s e^{v_{sj}}`
 the paper
 ========  =====  ==========================================
 
-With ``mixed``, four fifths of the units have hard pooling, and the last fifth mean pooling.
+``POOLINGS`` has a record for each; settings, engines, explanations and the command line read it. With ``mixed``, four
+fifths of the units have hard pooling, and the last fifth mean pooling.
 Equations (5) to (8) and (40) of ``docs/model.md``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
 import numpy as np
 from scipy.special import expit, log_expit
 
-from setrbm._types import Array, Constraint, Integers, ModelPooling, Pooling
+from setrbm._types import Array, Constraint, Integers
 
-# The poolings of equal parts of the hidden units, in order, with pooling="mixed".
-MIXED: tuple[Pooling, ...] = ("hard", "hard", "hard", "hard", "mean")
+Value = Callable[[Array], Array]
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """One pooling: the values of a set are joined, and a cost for the size of the set is subtracted.
+
+    Attributes
+    ----------
+    name : str
+    label : str
+        What it does, for the help of the command line.
+    join_sets : callable
+        From activations, the function that gives their values, and offsets: the joined values of each set, and the
+        share of each vector, the derivative with respect to its value.
+    join : callable
+        The joined value of a set in two parts, given those of the parts.
+    size_cost : float
+        The pool is the joined value minus this times the logarithm of the size of the set.
+    joint : str
+        The pooling whose joint distribution p(X, y) is learned generatively: its own name if it has one.
+    is_monotone : bool
+        Whether another vector never lowers the pool.
+    """
+
+    name: str
+    label: str
+    join_sets: Callable[[Array, Value, Integers], tuple[Array, Array]]
+    join: Callable[[Array, Array], Array]
+    size_cost: float
+    joint: str
+    is_monotone: bool
+
+    @property
+    def has_joint(self) -> bool:
+        """Whether the posterior is that of a joint distribution, and not an estimate."""
+        return self.joint == self.name
+
+    def less_size_cost(self, joined: Array, sizes: Integers) -> Array:
+        """Return the pools of sets of these sizes from their joined values, one row per set."""
+        return joined - self.size_cost * np.log(sizes)[:, np.newaxis] if self.size_cost else joined
 
 
 def soft_pool(v: Array, offsets: Integers) -> tuple[Array, Array]:
@@ -70,12 +114,45 @@ def hard_pool(v: Array, offsets: Integers) -> tuple[Array, Integers]:
     return peak, np.minimum.reduceat(candidates, starts)
 
 
-def log_sizes(offsets: Integers) -> Array:
-    """Return the logarithm of the size of each set; shape (n_sets, 1)."""
-    return np.log(np.diff(offsets))[:, np.newaxis]
+def _log_sum_exp(a: Array, value: Value, offsets: Integers) -> tuple[Array, Array]:
+    return soft_pool(value(a), offsets)
 
 
-def set_pool(a: Array, offsets: Integers, constraint: Constraint, pooling: ModelPooling) -> tuple[Array, Array]:
+def _maximum(a: Array, value: Value, offsets: Integers) -> tuple[Array, Array]:
+    # The maximum of a, not of log sigm(a): that is monotone too, but rounds to 0 for all large a.
+    peak, winner = hard_pool(a, offsets)
+    share = np.zeros_like(a)
+    share[winner, np.arange(a.shape[1])] = 1.0
+    return value(peak), share
+
+
+POOLINGS = {
+    pooling.name: pooling
+    for pooling in (
+        Pooling("soft", "log-sum-exp", _log_sum_exp, np.logaddexp, size_cost=0.0, joint="soft", is_monotone=True),
+        Pooling("hard", "maximum", _maximum, np.maximum, size_cost=0.0, joint="soft", is_monotone=True),
+        Pooling("mean", "log-mean-exp", _log_sum_exp, np.logaddexp, size_cost=1.0, joint="mean", is_monotone=False),
+    )
+}
+# The poolings of equal parts of the hidden units, in order, with pooling="mixed".
+MIXED = ("hard", "hard", "hard", "hard", "mean")
+# The poolings of whole models.
+MODEL_POOLINGS = (*POOLINGS, "mixed")
+
+
+def values(a: Array, constraint: Constraint) -> Array:
+    """Return the values of activations: a (xor) or log sigm(a) (or)."""
+    return a if constraint == "xor" else np.asarray(log_expit(a))
+
+
+def pool_and_share(a: Array, offsets: Integers, constraint: Constraint, pooling: str) -> tuple[Array, Array]:
+    """Return the pooled activations of each set and the share of each vector in them."""
+    kind = POOLINGS[pooling]
+    joined, share = kind.join_sets(a, partial(values, constraint=constraint), offsets)
+    return kind.less_size_cost(joined, np.diff(offsets)), share
+
+
+def set_pool(a: Array, offsets: Integers, constraint: Constraint, pooling: str) -> tuple[Array, Array]:
     r"""Return the pooled activations of each set and their derivatives with respect to the activations.
 
     .. math:: \partial \mathrm{pool}_{kj} / \partial a_{sj} = \mathrm{share}_{sj} \cdot
@@ -87,17 +164,25 @@ def set_pool(a: Array, offsets: Integers, constraint: Constraint, pooling: Model
         parts = zip(np.hsplit(a, len(MIXED)), MIXED, strict=True)
         pools, shares = zip(*(set_pool(part, offsets, constraint, kind) for part, kind in parts), strict=True)
         return np.hstack(pools), np.hstack(shares)
-    if pooling != "hard":
-        pool, share = soft_pool(a if constraint == "xor" else log_expit(a), offsets)
-        if pooling == "mean":
-            pool = pool - log_sizes(offsets)
-    else:
-        # The maximum of a, not of log sigm(a): that is monotone too, but rounds to 0 for all large a.
-        pool, winner = hard_pool(a, offsets)
-        share = np.zeros_like(a)
-        share[winner, np.arange(a.shape[1])] = 1.0
-        if constraint == "or":
-            pool = log_expit(pool)
-    if constraint == "or":
-        share = share * expit(-a)
-    return pool, share
+    pool, share = pool_and_share(a, offsets, constraint, pooling)
+    return pool, share if constraint == "xor" else share * expit(-a)
+
+
+def pools_without_each(v: Array, offsets: Integers, pooling: str) -> Array:
+    """Return the pool of each set without each of its vectors; -inf for a set of one.
+
+    The pools of the vectors before and after it are combined, since subtracting it from the whole pool would cancel.
+    """
+    if pooling == "mixed":
+        parts = zip(np.hsplit(v, len(MIXED)), MIXED, strict=True)
+        return np.hstack([pools_without_each(part, offsets, kind) for part, kind in parts])
+    kind = POOLINGS[pooling]
+    starts, sizes = offsets[:-1], np.diff(offsets)
+    before, after = np.full_like(v, -np.inf), np.full_like(v, -np.inf)
+    for s in range(1, sizes.max()):
+        rows = starts[sizes > s] + s
+        before[rows] = kind.join(before[rows - 1], v[rows - 1])
+        rows = offsets[1:][sizes > s] - 1 - s
+        after[rows] = kind.join(after[rows + 1], v[rows + 1])
+    # A set of one has no vectors left; its pool stays -inf.
+    return kind.less_size_cost(kind.join(before, after), np.repeat(np.maximum(sizes - 1, 1), sizes))

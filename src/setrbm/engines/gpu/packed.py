@@ -1,6 +1,6 @@
 """One model on a device: every variant, on mini-batches of packed sets, dense or sparse.
 
-The functions mirror ``pooling``, ``energy``, ``gibbs`` and ``max_out``; W is stored transposed, one row per feature.
+The functions mirror ``energy``, ``gibbs`` and ``max_out``; W is stored transposed, one row per feature.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from setrbm import draws
 from setrbm._types import Floats, Integers
 from setrbm.energy import Params
 from setrbm.engines.gpu import torch_draws
+from setrbm.engines.gpu.pools import first_largest, pool_and_share, set_pool
 from setrbm.engines.gpu.store import Batch, DenseRows, Store
 from setrbm.engines.protocol import LARGEST, Model, Spec
 
@@ -82,42 +83,6 @@ def activations(rows: Any, p: Letters) -> torch.Tensor:
     return a
 
 
-def soft_pool(v: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the log-sum-exp of each set and the softmax of each vector within its set."""
-    peak = batch.over_sets(v, "max")
-    scaled = torch.exp(v - peak[batch.set_of])
-    total = batch.over_sets(scaled, "sum")
-    return peak + torch.log(total), scaled / total[batch.set_of]
-
-
-def joint_pool(a: torch.Tensor, batch: Batch, spec: Spec) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the soft or mean pool of each set, and the share of each vector in it."""
-    pool, share = soft_pool(a if spec.constraint == "xor" else logsigmoid(a), batch)
-    if spec.pooling == "mean":
-        pool = pool - torch.log(torch.diff(batch.ends).to(pool.dtype))[:, None]
-    return pool, share
-
-
-def first_largest(v: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the largest value of each set, and for each vector whether it is the first to have it."""
-    peak = batch.over_sets(v, "max")
-    places = torch.arange(len(v), device=v.device, dtype=v.dtype)[:, None]
-    candidates = torch.where(v == peak[batch.set_of], places, float(len(v)))
-    return peak, places == batch.over_sets(candidates, "min")[batch.set_of]
-
-
-def set_pool(a: torch.Tensor, batch: Batch, spec: Spec) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the pooled activations and their derivatives with respect to the activations."""
-    if spec.pooling != "hard":
-        pool, slope = joint_pool(a, batch, spec)
-    else:
-        pool, first = first_largest(a, batch)
-        slope = first.to(a.dtype)
-        if spec.constraint == "or":
-            pool = logsigmoid(pool)
-    return pool, slope if spec.constraint == "xor" else slope * torch.sigmoid(-a)
-
-
 def free_energies(pool: torch.Tensor, p: Letters) -> torch.Tensor:
     """Return F of every set and class."""
     return -p.d - torch.stack([-logsigmoid(-pool - U).sum(1) for U in p.U.T], dim=1)
@@ -133,7 +98,7 @@ def forward(batch: Batch, p: Letters, spec: Spec) -> tuple[torch.Tensor, torch.T
     """Return the pooled activations (for max-out: of the deciding vector) and the free energies."""
     a = activations(batch.rows, p)
     if spec.unit == "set":
-        pool, _ = set_pool(a, batch, spec)
+        pool, _ = set_pool(a, batch, spec.constraint, spec.pooling)
         return pool, free_energies(pool, p)
     logits = unit_logits(a, p, spec)
     decider = deciding_vectors(logits, batch)
@@ -168,7 +133,7 @@ def discriminative(batch: Batch, p: Letters, spec: Spec) -> tuple[torch.Tensor, 
     a = activations(batch.rows, p)
     if spec.unit != "set":
         return _max_out(a, batch, p, spec)
-    pool, slope = set_pool(a, batch, spec)
+    pool, slope = set_pool(a, batch, spec.constraint, spec.pooling)
     loss, delta = posterior_step(-free_energies(pool, p), batch)
     d_pool, d_U = pool_gradient(pool, p, delta)
     d_a = d_pool[batch.set_of] * slope
@@ -223,7 +188,7 @@ def hidden_probabilities(
     a: torch.Tensor, labels: torch.Tensor, batch: Batch, p: Letters, spec: Spec
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return p(h = 1 | X, y) and p(g = 1 | X, y)."""
-    pool, share = joint_pool(a, batch, spec)
+    pool, share = pool_and_share(a, batch, spec.constraint, spec.joint.pooling)
     g = share * torch.sigmoid(pool + p.U.T[labels])[batch.set_of]
     return (g, g) if spec.constraint == "xor" else (g + (1.0 - g) * torch.sigmoid(a), g)
 
