@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from brute import CONSTRAINTS, POOLINGS, random_params
+from brute import CONSTRAINTS, DEFINITIONS, POOLINGS, random_params
 from setrbm import Bags, ClassSetRBM, ClassSetRBMCV
 from setrbm.energy import free_energy, log_posterior
 from setrbm.explain import Explanation, explain
-from setrbm.pooling import pools_without_each
+from setrbm.pooling.pools import pools_without_each
 
 SIZES = [1, 2, 5, 3]
 

@@ -15,7 +15,8 @@ from setrbm.engines.protocol import LabeledSets
 from setrbm.estimators import MaxOutClassifierCV, many_fits
 from setrbm.estimators.one_fit import OneFit, Refit
 from setrbm.estimators.settings import Settings
-from setrbm.pooling import MIXED, set_pool
+from setrbm.pooling import MIXED
+from setrbm.pooling.pools import set_pool
 from setrbm.training import Coordinates, InMemory, Schedule, Trainee, train
 from test_estimators import EpochCallback, easy
 

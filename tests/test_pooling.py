@@ -5,8 +5,9 @@ import pytest
 from scipy.special import expit, log_expit
 
 from brute import CONSTRAINTS, DEFINITIONS, POOLINGS
-from setrbm.pooling import MIXED, hard_pool, pools_without_each, set_pool, soft_pool
+from setrbm.pooling import MIXED
 from setrbm.pooling import POOLINGS as RECORDS
+from setrbm.pooling.pools import hard_pool, pools_without_each, set_pool, soft_pool
 
 OFFSETS = np.array([0, 1, 4, 9])
 

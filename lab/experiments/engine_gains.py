@@ -24,7 +24,6 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 from bench_gpu import BATCH, LARGE, VARIANTS, epochs, large_epochs, mail_like, sets_of
-
 from setrbm import ClassSetRBM
 from setrbm.engines import get_engine
 from setrbm.shards import Shards, write_shards
@@ -102,7 +101,8 @@ def copies() -> None:
     sets = mail_like(LARGE[0])
     waiting = HostStore(sets, torch.float32, "cuda", sets.bags.X.nnz // 8)
     ways = [large_epochs("gpu", "hard", sets, waiting) for _ in range(2)]
-    compare("copied ahead: 8 pieces from memory", *ways, lambda: simpler("setrbm.engines.gpu.store.one_ahead", value=iter))
+    replaced = lambda: simpler("setrbm.engines.gpu.store.one_ahead", value=iter)  # noqa: E731
+    compare("copied ahead: 8 pieces from memory", *ways, replaced)
     with tempfile.TemporaryDirectory() as folder:
         write_shards(Path(folder), sets.bags, sets.y, sets_per_shard=-(-len(sets.y) // 8))
         shards = Shards(Path(folder))
@@ -118,6 +118,7 @@ def copies() -> None:
 
 
 def main() -> None:
+    """Print the CSV."""
     csv.writer(sys.stdout, lineterminator="\n").writerow(COLUMNS)
     many_models()
     sparse_model()

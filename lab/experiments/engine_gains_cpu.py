@@ -1,11 +1,11 @@
-"""What do the octets of the CPU engine gain over plain loops? Prints CSV.
+"""What do the wide values of the CPU engine gain over plain loops? Prints CSV.
 
     PYTHONPATH=src:lab python lab/experiments/engine_gains_cpu.py > lab/results/engine_gains_cpu.csv
 
 Epochs of the engine on one thread: Musk1, sparse mail-like sets, and hybrids of these. In a second process the
-functions that use octets are replaced by loops over the same arrays, with the index tricks that help Numba: unsigned
-numbers and rows as arrays of their own. The two processes take turns; the ratio is the median of the rounds' ratios. With ``--busy`` a
-busy process per core runs beside them.
+functions that use wide values are replaced by loops over the same arrays, with what helps Numba: unsigned numbers, and
+rows as arrays of their own. The two processes take turns; times are those of the thread on its core, and the ratio is
+the median of the rounds' ratios. With ``--busy`` a busy process per core runs beside them.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 
 ROUNDS, AT_LEAST = 9, 0.3
-COLUMNS = ("what", "plain ÷ octets", "low", "high", "octets_seconds", "plain_seconds")
+COLUMNS = ("what", "plain ÷ wide", "low", "high", "wide_seconds", "plain_seconds")
 
 
 def use_plain_loops() -> None:
-    """Replace the functions that use octets, before anything is compiled."""
+    """Replace the functions that use wide values, before anything is compiled."""
     from setrbm.engines.cpu import activations, reconstruction, updates
     from setrbm.engines.cpu.compiling import kernel
     from setrbm.engines.cpu.layout import UNIT_BLOCK
@@ -51,14 +51,14 @@ def use_plain_loops() -> None:
                 row[j] = c[first + j] + scale * row[j]
 
     @kernel
-    def activate_dense(W, scale, c, values, x, a, row, n_units):
+    def activate_dense(W, scale, c, values, x, n_vectors, a, n_units):
         n = np.uint64(W.shape[1])
-        for s in range(4):
+        for s in range(n_vectors):
             x_s = values[x + s * W.shape[1] : x + (s + 1) * W.shape[1]]
             for block in range(W.shape[0]):
                 first = np.uint64(block) * size
                 last = min(size, n_units - first)
-                total = a[row + s, first : first + last]
+                total = a[s, first : first + last]
                 for j in range(last):
                     total[j] = 0
                 for i in range(n):
@@ -85,19 +85,19 @@ def use_plain_loops() -> None:
             coef[j] = 0
 
     @kernel
-    def apply_dense_steps(W, factor, coef, row, values, x, n_units):
+    def apply_dense_steps(W, factor, coef, row, values, x, n_vectors, n_units):
         n = np.uint64(W.shape[1])
         for block in range(W.shape[0]):
             first = np.uint64(block) * size
             last = min(size, n_units - first)
-            for s in range(4):
+            for s in range(n_vectors):
                 x_s = values[x + s * W.shape[1] : x + (s + 1) * W.shape[1]]
                 part = coef[row + s, first : first + last]
                 for i in range(n):
                     w, step = W[block, i], factor * x_s[i]
                     for j in range(last):
                         w[j] -= step * part[j]
-        for s in range(4):
+        for s in range(n_vectors):
             for j in range(n_units):
                 coef[row + s, j] = 0
 
@@ -127,7 +127,6 @@ def problems() -> dict[str, Any]:
     """Return what to train on: sets, labels and settings."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
     from _zipf_sets import make_zipf_sets
-
     from setrbm import Bags
     from setrbm.datasets import load_musk1
     from setrbm.engines.protocol import Spec
@@ -194,11 +193,12 @@ def neighbors(n: int) -> Iterator[None]:
 
 
 def main() -> None:
+    """Print the CSV."""
     spawn, ways = multiprocessing.get_context("spawn"), {}
     out = csv.writer(sys.stdout, lineterminator="\n")
     out.writerow(COLUMNS)
     with tempfile.TemporaryDirectory() as cache:
-        for way in ("octets", "plain"):
+        for way in ("wide", "plain"):
             os.environ["NUMBA_CACHE_DIR"] = f"{cache}/{way}"
             ways[way], theirs = spawn.Pipe()
             spawn.Process(target=work, args=(theirs, way == "plain"), daemon=True).start()
@@ -211,7 +211,7 @@ def main() -> None:
             for what in problems():
                 losses = [ask(way, what, 1)[1] for way in ways]
                 assert abs(losses[0] / losses[1] - 1) < 1e-3, losses
-                times = max(1, int(AT_LEAST / ask("octets", what, 1)[0]))
+                times = max(1, int(AT_LEAST / ask("wide", what, 1)[0]))
                 rounds = np.array([[ask(way, what, times)[0] for way in ways] for _ in range(ROUNDS)]).T
                 low, ratio, high = np.quantile(rounds[1] / rounds[0], (0.25, 0.5, 0.75))
                 out.writerow((what, *(f"{number:.4g}" for number in (ratio, low, high, *np.median(rounds, axis=1)))))

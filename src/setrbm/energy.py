@@ -19,7 +19,8 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from setrbm._types import Array, Constraint, Integers, Visible
-from setrbm.pooling import POOLINGS, set_pool
+from setrbm.pooling import POOLINGS
+from setrbm.pooling.pools import set_pool
 
 
 class Joint(NamedTuple):
@@ -58,7 +59,7 @@ class Params:
     d: Array
 
     def arrays(self) -> tuple[Array, ...]:
-        """Return the five arrays in the order of their letters."""
+        """Return the five arrays: W, U, b, c, d."""
         return tuple(getattr(self, f.name) for f in fields(self))
 
     def copy(self) -> Params:

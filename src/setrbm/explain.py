@@ -19,7 +19,7 @@ from scipy import sparse
 from setrbm._types import Array, Constraint, Integers, Mask
 from setrbm.bags import Bags, FrameBackend, as_frame, as_positions, rows_of
 from setrbm.energy import Params, activations, free_energy_of_pool, log_posterior, pool_gradient
-from setrbm.pooling import pools_without_each, set_pool, values
+from setrbm.pooling.pools import pools_without_each, set_pool, values
 from setrbm.tools.text import count, listed
 
 # Number of vectors explained at once, which bounds the memory.

@@ -18,7 +18,7 @@ from setrbm._types import Array, Integers
 from setrbm.bags import offsets_of
 from setrbm.draws import ChainDraws
 from setrbm.energy import Joint, Params, activations
-from setrbm.pooling import pool_and_share
+from setrbm.pooling.pools import pool_and_share
 
 NOBODY = -1
 

@@ -98,13 +98,9 @@ class Session(Protocol):
 
 
 class Engine(Protocol):
-    """An implementation of the arithmetic.
-
-    ``copies_ahead`` says whether to place the next sets of a stream while the current ones are in use.
-    """
+    """An implementation of the arithmetic."""
 
     name: str
-    copies_ahead: bool
 
     def place(self, sets: LabeledSets, spec: Spec) -> Any:
         """Convert the sets once to the form the engine works on."""

@@ -218,7 +218,8 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSetClass
         self._refuse_average("log_joint")
         if not POOLINGS[settings.pooling].has_joint:
             needed = " or ".join(repr(pooling.name) for pooling in POOLINGS.values() if pooling.has_joint)
-            raise ValueError(f"log_joint needs pooling={needed}. Got {settings.pooling!r}, which defines only a posterior.")
+            got = f"Got {settings.pooling!r}, which defines only a posterior."
+            raise ValueError(f"log_joint needs pooling={needed}. {got}")
         return energy.log_joint(bags.X, bags.offsets, self._params(), self._joints()[0])
 
     def _joints(self) -> list[energy.Joint]:

@@ -39,7 +39,7 @@ def activate(W, scale, c, values, cols, a, n_units):
 
 @inlined_kernel
 def multiply_4(zero, W, at, stride, values, x, n_vectors, n, scale, c, a, row, unit):
-    """Write the activations of some units, as many as there are zeros, for the four dense vectors from ``values[x]`` on.
+    """Write the activations of some units, as many as there are zeros, for four dense vectors from ``values[x]`` on.
 
     The last one is repeated if there are fewer.
     """

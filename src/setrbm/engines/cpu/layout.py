@@ -52,7 +52,7 @@ class Weights(NamedTuple):
 class KernelSpec(NamedTuple):
     """The choices of a Spec as flags and numbers, and the number of hidden units.
 
-    ``pooling`` is one of the numbers in ``pools``; the size costs are those of the pooling and of its joint distribution.
+    ``pooling`` is a number from ``pools``; the size costs are those of the pooling and of its joint distribution.
     """
 
     is_or: bool

@@ -89,7 +89,7 @@ def finish_shares(share, size, total, pool, n_units):
 
 @kernel
 def pool_soft(scratch, size, is_or, size_cost, pool, n_units):
-    """Write the soft pool of the activations in the scratch memory less its size cost, and the shares of the vectors."""
+    """Write the soft pool of the activations in the scratch memory, less its size cost, and the shares of vectors."""
     if is_or:
         pool_or(scratch, size, pool, n_units)
     else:

@@ -17,13 +17,12 @@ from setrbm.engines.cpu.layout import (
     ZERO,
     InputBounds,
     flat_index,
-    left_in_block,
     padded_hidden,
 )
 from setrbm.engines.cpu.pools import pool_joint
 from setrbm.engines.cpu.random_numbers import INPUT, INPUT_ANGLE, uniform, vector_key
 from setrbm.engines.cpu.scalar_math import sigmoid
-from setrbm.engines.cpu.wide import largest_of, larger, load, plus, plus_product, sum_of, zeros
+from setrbm.engines.cpu.wide import larger, largest_of, load, plus, plus_product, sum_of, zeros
 
 # Inputs are drawn in blocks of this size.
 INPUT_BLOCK = np.int64(512)

@@ -26,7 +26,7 @@ SCORED_AT_ONCE = 2**26
 
 
 @dataclass
-class Letters:
+class DeviceParams:
     """The parameters on the device; Wt is W transposed."""
 
     Wt: torch.Tensor
@@ -36,33 +36,33 @@ class Letters:
     d: torch.Tensor
 
     @staticmethod
-    def of(params: Params, dtype: Any, device: Any) -> Letters:
+    def of(params: Params, dtype: Any, device: Any) -> DeviceParams:
         """Copy parameters to a device."""
         # The kernels need contiguous rows.
         W, *others = (torch.tensor(array, dtype=dtype, device=device).contiguous() for array in params.arrays())
-        return Letters(W.T.contiguous(), *others)
+        return DeviceParams(W.T.contiguous(), *others)
 
     def tensors(self) -> tuple[torch.Tensor, ...]:
         """Return the five tensors."""
         return self.Wt, self.U, self.b, self.c, self.d
 
-    def copy(self) -> Letters:
+    def copy(self) -> DeviceParams:
         """Return a deep copy."""
-        return Letters(*(tensor.clone() for tensor in self.tensors()))
+        return DeviceParams(*(tensor.clone() for tensor in self.tensors()))
 
     def params(self) -> Params:
         """Copy the parameters to the host."""
         Wt, *others = (tensor.cpu().numpy() for tensor in self.tensors())
         return Params(Wt.T.copy(), *others)
 
-    def add(self, step: float, other: Letters) -> None:
+    def add(self, step: float, other: DeviceParams) -> None:
         """Add ``step`` times other parameters, in place."""
         for mine, theirs in zip(self.tensors(), other.tensors(), strict=True):
             mine.add_(theirs, alpha=step)
 
-    def zeros(self) -> Letters:
+    def zeros(self) -> DeviceParams:
         """Return parameters of the same shapes, all zero."""
-        return Letters(*(torch.zeros_like(tensor) for tensor in self.tensors()))
+        return DeviceParams(*(torch.zeros_like(tensor) for tensor in self.tensors()))
 
     def in_bounds(self) -> torch.Tensor:
         """Return whether every absolute value is at most ``LARGEST``, as a tensor."""
@@ -77,24 +77,24 @@ class Hidden:
     h: torch.Tensor
 
 
-def activations(rows: Any, p: Letters) -> torch.Tensor:
+def activations(rows: Any, p: DeviceParams) -> torch.Tensor:
     """Return c + W x of every vector."""
     a: torch.Tensor = rows.times(p.Wt) + p.c
     return a
 
 
-def free_energies(pool: torch.Tensor, p: Letters) -> torch.Tensor:
+def free_energies(pool: torch.Tensor, p: DeviceParams) -> torch.Tensor:
     """Return F of every set and class."""
     return -p.d - torch.stack([-logsigmoid(-pool - U).sum(1) for U in p.U.T], dim=1)
 
 
-def pool_gradient(pool: torch.Tensor, p: Letters, delta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def pool_gradient(pool: torch.Tensor, p: DeviceParams, delta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Propagate the derivatives with respect to the logits back to the pool and to U."""
     parts = [delta[:, [y]] * torch.sigmoid(pool + p.U[:, y]) for y in range(len(p.d))]
     return torch.stack(parts).sum(0), torch.stack([part.sum(0) for part in parts], dim=1)
 
 
-def forward(batch: Batch, p: Letters, spec: Spec) -> tuple[torch.Tensor, torch.Tensor]:
+def forward(batch: Batch, p: DeviceParams, spec: Spec) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the pooled activations (for max-out: of the deciding vector) and the free energies."""
     a = activations(batch.rows, p)
     if spec.unit == "set":
@@ -105,7 +105,7 @@ def forward(batch: Batch, p: Letters, spec: Spec) -> tuple[torch.Tensor, torch.T
     return a[decider], -logits[decider]
 
 
-def unit_logits(a: torch.Tensor, p: Letters, spec: Spec) -> torch.Tensor:
+def unit_logits(a: torch.Tensor, p: DeviceParams, spec: Spec) -> torch.Tensor:
     """Return the logits of the vectors in a max-out model."""
     if spec.unit == "rbm":
         return -free_energies(a, p)
@@ -128,7 +128,7 @@ def posterior_step(logits: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, to
     return -log_p.gather(1, labels)[:, 0], delta * batch.weights[:, None]
 
 
-def discriminative(batch: Batch, p: Letters, spec: Spec) -> tuple[torch.Tensor, Letters]:
+def discriminative(batch: Batch, p: DeviceParams, spec: Spec) -> tuple[torch.Tensor, DeviceParams]:
     """Return each set's loss and the gradient of their weighted sum."""
     a = activations(batch.rows, p)
     if spec.unit != "set":
@@ -137,11 +137,11 @@ def discriminative(batch: Batch, p: Letters, spec: Spec) -> tuple[torch.Tensor, 
     loss, delta = posterior_step(-free_energies(pool, p), batch)
     d_pool, d_U = pool_gradient(pool, p, delta)
     d_a = d_pool[batch.set_of] * slope
-    gradient = Letters(batch.rows.transposed_times(d_a), d_U, torch.zeros_like(p.b), d_a.sum(0), delta.sum(0))
+    gradient = DeviceParams(batch.rows.transposed_times(d_a), d_U, torch.zeros_like(p.b), d_a.sum(0), delta.sum(0))
     return loss, gradient
 
 
-def _max_out(a: torch.Tensor, batch: Batch, p: Letters, spec: Spec) -> tuple[torch.Tensor, Letters]:
+def _max_out(a: torch.Tensor, batch: Batch, p: DeviceParams, spec: Spec) -> tuple[torch.Tensor, DeviceParams]:
     logits = unit_logits(a, p, spec)
     decider = deciding_vectors(logits, batch)
     loss, delta = posterior_step(logits[decider], batch)
@@ -155,7 +155,7 @@ def _max_out(a: torch.Tensor, batch: Batch, p: Letters, spec: Spec) -> tuple[tor
     else:
         d_decider = delta[:, 1:]
     d_a = torch.zeros_like(a).index_copy(0, decider, d_decider)
-    return loss, Letters(batch.rows.transposed_times(d_a), d_U, torch.zeros_like(p.b), d_decider.sum(0), d_d)
+    return loss, DeviceParams(batch.rows.transposed_times(d_a), d_U, torch.zeros_like(p.b), d_decider.sum(0), d_d)
 
 
 class BatchDraws:
@@ -185,7 +185,7 @@ class BatchDraws:
 
 
 def hidden_probabilities(
-    a: torch.Tensor, labels: torch.Tensor, batch: Batch, p: Letters, spec: Spec
+    a: torch.Tensor, labels: torch.Tensor, batch: Batch, p: DeviceParams, spec: Spec
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return p(h = 1 | X, y) and p(g = 1 | X, y)."""
     pool, share = pool_and_share(a, batch, spec.constraint, spec.joint.pooling)
@@ -194,7 +194,7 @@ def hidden_probabilities(
 
 
 def sample_hidden(
-    a: torch.Tensor, labels: torch.Tensor, batch: Batch, p: Letters, spec: Spec, chain: BatchDraws, step: int
+    a: torch.Tensor, labels: torch.Tensor, batch: Batch, p: DeviceParams, spec: Spec, chain: BatchDraws, step: int
 ) -> Hidden:
     """Draw g given X and y; under "or", then h given g and X."""
     _, g = hidden_probabilities(a, labels, batch, p, spec)
@@ -213,7 +213,7 @@ def sample_hidden(
 
 
 def sample_visible(
-    state: Hidden, p: Letters, spec: Spec, chain: BatchDraws, step: int
+    state: Hidden, p: DeviceParams, spec: Spec, chain: BatchDraws, step: int
 ) -> tuple[DenseRows, torch.Tensor]:
     """Draw the vectors and the labels given the hidden units."""
     mean = p.b + state.h @ p.Wt.T
@@ -227,13 +227,15 @@ def sample_visible(
     return DenseRows(X), passed.clamp(max=len(p.d) - 1)
 
 
-def statistics(rows: Any, a: torch.Tensor, labels: torch.Tensor, batch: Batch, p: Letters, spec: Spec) -> Letters:
+def statistics(
+    rows: Any, a: torch.Tensor, labels: torch.Tensor, batch: Batch, p: DeviceParams, spec: Spec
+) -> DeviceParams:
     """Return the weighted sum over sets of E[-dE / dtheta] given X and y; the bias of Gaussian inputs cancels."""
     h, g = hidden_probabilities(a, labels, batch, p, spec)
     per_vector = batch.weights[batch.set_of][:, None]
     target = torch.nn.functional.one_hot(labels, len(p.d)).to(a.dtype) * batch.weights[:, None]
     h = h * per_vector
-    return Letters(
+    return DeviceParams(
         rows.transposed_times(h),
         batch.over_sets(g, "sum").T @ target,
         rows.transposed_times(per_vector)[:, 0],
@@ -243,8 +245,8 @@ def statistics(rows: Any, a: torch.Tensor, labels: torch.Tensor, batch: Batch, p
 
 
 def contrastive_divergence(
-    batch: Batch, p: Letters, spec: Spec, chain: BatchDraws, state: Hidden | None
-) -> tuple[Letters, Hidden]:
+    batch: Batch, p: DeviceParams, spec: Spec, chain: BatchDraws, state: Hidden | None
+) -> tuple[DeviceParams, Hidden]:
     """Return the contrastive-divergence gradient of -log p(X, y) and the chain's last hidden state."""
     a = activations(batch.rows, p)
     if state is None:
@@ -264,8 +266,8 @@ class PackedModel:
 
     def __init__(self, spec: Spec, model: Model, dtype: Any, device: Any) -> None:
         self.spec, self.model, self.device = spec, model, device
-        self.now = Letters.of(model.params, dtype, device)
-        self.best: Letters | None = None
+        self.now = DeviceParams.of(model.params, dtype, device)
+        self.best: DeviceParams | None = None
         self.chains: dict[int, Hidden] = {}
 
     def run(self, store: Store, order: Integers, epoch: int) -> float:

@@ -60,9 +60,7 @@ def pool_and_share(
     return joined, share
 
 
-def set_pool(
-    a: torch.Tensor, batch: Batch, constraint: Constraint, pooling: str
-) -> tuple[torch.Tensor, torch.Tensor]:
+def set_pool(a: torch.Tensor, batch: Batch, constraint: Constraint, pooling: str) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the pooled activations and their derivatives with respect to the activations."""
     pool, share = pool_and_share(a, batch, constraint, pooling)
     return pool, share if constraint == "xor" else share * torch.sigmoid(-a)

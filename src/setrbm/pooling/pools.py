@@ -11,63 +11,21 @@ not in    mean   :math:`\log\frac{1}{|X|}\sum_s e^{v_{sj}}`
 the paper
 ========  =====  ==========================================
 
-``POOLINGS`` has a record for each; settings, engines, explanations and the command line read it. With ``mixed``, four
-fifths of the units have hard pooling, and the last fifth mean pooling.
-Equations (5) to (8) and (40) of ``docs/model.md``.
+Equations (5) to (8) and (40) of ``docs/model.md``. ``setrbm.pooling`` says what else is known of each pooling.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from scipy.special import expit, log_expit
 
 from setrbm._types import Array, Constraint, Integers
+from setrbm.pooling import MIXED, POOLINGS
 
 Value = Callable[[Array], Array]
-
-
-@dataclass(frozen=True)
-class Pooling:
-    """One pooling: the values of a set are joined, and a cost for the size of the set is subtracted.
-
-    Attributes
-    ----------
-    name : str
-    label : str
-        What it does, for the help of the command line.
-    join_sets : callable
-        From activations, the function that gives their values, and offsets: the joined values of each set, and the
-        share of each vector, the derivative with respect to its value.
-    join : callable
-        The joined value of a set in two parts, given those of the parts.
-    size_cost : float
-        The pool is the joined value minus this times the logarithm of the size of the set.
-    joint : str
-        The pooling whose joint distribution p(X, y) is learned generatively: its own name if it has one.
-    is_monotone : bool
-        Whether another vector never lowers the pool.
-    """
-
-    name: str
-    label: str
-    join_sets: Callable[[Array, Value, Integers], tuple[Array, Array]]
-    join: Callable[[Array, Array], Array]
-    size_cost: float
-    joint: str
-    is_monotone: bool
-
-    @property
-    def has_joint(self) -> bool:
-        """Whether the posterior is that of a joint distribution, and not an estimate."""
-        return self.joint == self.name
-
-    def less_size_cost(self, joined: Array, sizes: Integers) -> Array:
-        """Return the pools of sets of these sizes from their joined values, one row per set."""
-        return joined - self.size_cost * np.log(sizes)[:, np.newaxis] if self.size_cost else joined
 
 
 def soft_pool(v: Array, offsets: Integers) -> tuple[Array, Array]:
@@ -126,18 +84,10 @@ def _maximum(a: Array, value: Value, offsets: Integers) -> tuple[Array, Array]:
     return value(peak), share
 
 
-POOLINGS = {
-    pooling.name: pooling
-    for pooling in (
-        Pooling("soft", "log-sum-exp", _log_sum_exp, np.logaddexp, size_cost=0.0, joint="soft", is_monotone=True),
-        Pooling("hard", "maximum", _maximum, np.maximum, size_cost=0.0, joint="soft", is_monotone=True),
-        Pooling("mean", "log-mean-exp", _log_sum_exp, np.logaddexp, size_cost=1.0, joint="mean", is_monotone=False),
-    )
-}
-# The poolings of equal parts of the hidden units, in order, with pooling="mixed".
-MIXED = ("hard", "hard", "hard", "hard", "mean")
-# The poolings of whole models.
-MODEL_POOLINGS = (*POOLINGS, "mixed")
+# For each pooling: from activations, the function that gives their values, and offsets, the joined values of each set
+# and the share of each vector, the derivative with respect to its value; and the joined value of a set in two parts.
+JOIN_SETS = {"soft": _log_sum_exp, "hard": _maximum, "mean": _log_sum_exp}
+JOIN = {"soft": np.logaddexp, "hard": np.maximum, "mean": np.logaddexp}
 
 
 def values(a: Array, constraint: Constraint) -> Array:
@@ -145,11 +95,16 @@ def values(a: Array, constraint: Constraint) -> Array:
     return a if constraint == "xor" else np.asarray(log_expit(a))
 
 
+def less_size_cost(joined: Array, sizes: Integers, pooling: str) -> Array:
+    """Return the pools of sets of these sizes from their joined values, one row per set."""
+    cost = POOLINGS[pooling].size_cost
+    return joined - cost * np.log(sizes)[:, np.newaxis] if cost else joined
+
+
 def pool_and_share(a: Array, offsets: Integers, constraint: Constraint, pooling: str) -> tuple[Array, Array]:
     """Return the pooled activations of each set and the share of each vector in them."""
-    kind = POOLINGS[pooling]
-    joined, share = kind.join_sets(a, partial(values, constraint=constraint), offsets)
-    return kind.less_size_cost(joined, np.diff(offsets)), share
+    joined, share = JOIN_SETS[pooling](a, partial(values, constraint=constraint), offsets)
+    return less_size_cost(joined, np.diff(offsets), pooling), share
 
 
 def set_pool(a: Array, offsets: Integers, constraint: Constraint, pooling: str) -> tuple[Array, Array]:
@@ -176,13 +131,12 @@ def pools_without_each(v: Array, offsets: Integers, pooling: str) -> Array:
     if pooling == "mixed":
         parts = zip(np.hsplit(v, len(MIXED)), MIXED, strict=True)
         return np.hstack([pools_without_each(part, offsets, kind) for part, kind in parts])
-    kind = POOLINGS[pooling]
-    starts, sizes = offsets[:-1], np.diff(offsets)
+    join, starts, sizes = JOIN[pooling], offsets[:-1], np.diff(offsets)
     before, after = np.full_like(v, -np.inf), np.full_like(v, -np.inf)
     for s in range(1, sizes.max()):
         rows = starts[sizes > s] + s
-        before[rows] = kind.join(before[rows - 1], v[rows - 1])
+        before[rows] = join(before[rows - 1], v[rows - 1])
         rows = offsets[1:][sizes > s] - 1 - s
-        after[rows] = kind.join(after[rows + 1], v[rows + 1])
+        after[rows] = join(after[rows + 1], v[rows + 1])
     # A set of one has no vectors left; its pool stays -inf.
-    return kind.less_size_cost(kind.join(before, after), np.repeat(np.maximum(sizes - 1, 1), sizes))
+    return less_size_cost(join(before, after), np.repeat(np.maximum(sizes - 1, 1), sizes), pooling)
