@@ -1,4 +1,7 @@
+import ast
+import re
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -7,8 +10,9 @@ from scipy.special import expit, log_expit
 from brute import CONSTRAINTS, DEFINITIONS, POOLINGS
 from setrbm.pooling import MIXED
 from setrbm.pooling import POOLINGS as RECORDS
-from setrbm.pooling.pools import hard_pool, pools_without_each, set_pool, soft_pool
+from setrbm.pooling.pools import JOIN, JOIN_SETS, hard_pool, pools_without_each, set_pool, soft_pool
 
+ROOT = Path(__file__).parents[1]
 OFFSETS = np.array([0, 1, 4, 9])
 
 
@@ -120,3 +124,27 @@ def test_pools_without_each_vector_equal_the_pools_of_the_others(a, constraint, 
             others = np.delete(a[start:stop], s - start, axis=0)
             pool, _ = set_pool(others, np.array([0, len(others)]), constraint, pooling)
             np.testing.assert_allclose(without[s], pool[0], rtol=1e-12)
+
+
+def test_contributing_names_the_files_of_a_pooling_and_they_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = text.split("## To add a variant")[1].split("\n## ")[0]
+    named = re.findall(r"^\| `([^`]+)` \|", section, flags=re.MULTILINE)
+    assert len(named) == 8
+    assert [name for name in named if not (ROOT / name).is_file()] == []
+
+
+def tables(path):
+    """Return the keys of every table at the top level of a module."""
+    statements = ast.parse(path.read_text(encoding="utf-8")).body
+    dicts = [one.value for one in statements if isinstance(one, ast.Assign) and isinstance(one.value, ast.Dict)]
+    return [[key.value for key in table.keys] for table in dicts]
+
+
+def test_every_engine_and_the_guide_have_every_pooling():
+    engines = [ROOT / "src" / "setrbm" / "engines" / name / "pools.py" for name in ("cpu", "gpu")]
+    found = [*map(list, (JOIN_SETS, JOIN, DEFINITIONS)), *(table for path in engines for table in tables(path))]
+    assert len(found) == 5
+    assert all(sorted(names) == sorted(POOLINGS) for names in found)
+    guide = (ROOT / "docs" / "guide" / "variants.md").read_text(encoding="utf-8")
+    assert [name for name in POOLINGS if f'`pooling="{name}"`' not in guide] == []

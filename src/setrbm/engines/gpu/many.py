@@ -184,7 +184,12 @@ class ManyModels:
 
         X = store.rows.dense()
         sets = kernels.Sets(X, store.offsets, store.labels, store.weights, store.numbers)
-        return kernels.Models(*self.now), sets, kernels.shape_of(**self._padded(), T=TILE), kernels.variant_of(self.spec)
+        return (
+            kernels.Models(*self.now),
+            sets,
+            kernels.shape_of(**self._padded(), T=TILE),
+            kernels.variant_of(self.spec),
+        )
 
     def run(self, stores: Sequence[Store], orders: Sequence[Integers], epoch: int) -> Floats:
         """Train each model on the sets of its order and return the mean losses; NaN if the order is empty."""

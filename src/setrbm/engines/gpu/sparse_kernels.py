@@ -1,5 +1,8 @@
 """Triton kernels for one large model on sparse sets: four launches per mini-batch.
 
+An epoch over 16,808 mail-like sets takes 13 ms on an H200, a tenth of the time of torch operations
+(``lab/experiments/engine_gains.py``).
+
 W is stored transposed, one row per feature, as in ``packed``. No two programs write to the same address, and every sum
 has a fixed order, so that results are reproducible bit by bit. ``step`` is the number of the batch.
 Floating-point arguments are passed as tensors, because Triton converts Python floats to float32.
