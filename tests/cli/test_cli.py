@@ -34,7 +34,7 @@ def test_the_entry_point_runs_and_loads_nothing_heavy():
     assert done.stdout == f"setrbm {__version__}\n[]\n"
 
 
-LIGHT = ("typer", "setrbm.cli", "setrbm.tools", "setrbm.dask.options")
+LIGHT = ("typer", "setrbm.cli", "setrbm.tools", "setrbm.pooling", "setrbm.dask.options")
 
 
 def test_commands_import_only_what_is_light_at_the_top():

@@ -13,11 +13,17 @@ import typer
 
 from setrbm.cli._checks import check_labels, check_range
 from setrbm.cli._data import DataFile
+from setrbm.pooling import MIXED, MODEL_POOLINGS, POOLINGS
 from setrbm.tools.commands import Refused
 from setrbm.tools.options import TRAINING, SeedOption
+from setrbm.tools.text import listed
 
 if TYPE_CHECKING:
     from setrbm._types import Array
+
+    PoolingName = str
+else:
+    PoolingName = Literal[MODEL_POOLINGS]
 
 
 def _positive(rates: list[float] | None) -> list[float] | None:
@@ -33,6 +39,7 @@ def _not_zero(jobs: int | None) -> int | None:
     return jobs
 
 
+_LABELS = listed(f"{pooling.label} ({name})" for name, pooling in POOLINGS.items())
 _option = partial(typer.Option, rich_help_panel=TRAINING)
 
 
@@ -52,12 +59,12 @@ class TrainingOptions:
         ),
     ] = None
     pooling: Annotated[
-        Literal["soft", "hard", "mean", "mixed"] | None,
+        PoolingName | None,
         _option(
             "--pooling",
             show_default="mixed",
-            help="Pool the vectors by their maximum (hard), log-sum-exp (soft) or log-mean-exp (mean), or average "
-            "models with hard and mean pooling (mixed).",
+            help=f"Pool the vectors by their {_LABELS}, or average models with {' and '.join(dict.fromkeys(MIXED))} "
+            "pooling (mixed).",
         ),
     ] = None
     objective: Annotated[

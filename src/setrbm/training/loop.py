@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,6 @@ import numpy as np
 
 from setrbm import draws
 from setrbm._types import Floats, Integers, Mask
-from setrbm.engines.ahead import one_ahead
 from setrbm.engines.protocol import Engine, Model, Session, Spec
 from setrbm.training.early_stopping import Outcome, Schedule, Tracker
 from setrbm.training.monitor import Epoch, Monitor
@@ -131,8 +130,7 @@ class _Placed:
 class _Passes:
     """Passes over the sets of every model, to train on them or to score them.
 
-    Sets in memory are placed once. A stream, which all models share, is placed anew in every pass, part by part; where
-    the engine copies ahead, the next part is read and copied while the engine works on the one before.
+    Sets in memory are placed once. A stream, which all models share, is placed anew in every pass, part by part.
     """
 
     def __init__(self, engine: Engine, spec: Spec, models: Sequence[Model], sources: Sequence[Source]) -> None:
@@ -163,10 +161,6 @@ class _Passes:
     def _placed(self, parts: Sequence[Part]) -> _Placed:
         return _Placed(self.engine, self.spec, self.models, parts)
 
-    def _read(self) -> Iterator[_Placed]:
-        parts = (self._placed([part] * len(self.models)) for part in self.sources[0])
-        return one_ahead(parts) if self.engine.copies_ahead else parts
-
     def _mean(self, which: str, work: Callable[[_Placed], Any]) -> Floats | None:
         """Return the mean result of some work over a stream, weighted by the sets used; None if there are none.
 
@@ -178,8 +172,8 @@ class _Passes:
             From a part of the stream to one result per model.
         """
         total, weight = np.zeros(1), 0.0
-        for placed in self._read():
-            part = placed.parts[0]
+        for part in self.sources[0]:
+            placed = self._placed([part] * len(self.models))
             used = part.sets.weight[getattr(part, which)]
             if len(used):
                 total = total + used.sum() * work(placed)

@@ -8,7 +8,7 @@ from setrbm.engines.cpu.chains import add_generative_step
 from setrbm.engines.cpu.compiling import inlined_kernel, kernel
 from setrbm.engines.cpu.gradients import add_discriminative_step
 from setrbm.engines.cpu.layout import UNIT_BLOCK, ZERO, FlatSets, Scratch, Steps, padded_hidden
-from setrbm.engines.cpu.pools import pool_hard, pool_soft
+from setrbm.engines.cpu.pools import pool_set
 from setrbm.engines.cpu.reconstruction import new_bounds
 from setrbm.engines.cpu.scoring import softmax, sum_logits, sum_softplus
 from setrbm.engines.cpu.updates import apply_data_steps, apply_sample_steps, apply_small_steps, decay_weights
@@ -60,10 +60,7 @@ def score_set(sets, t, weights, spec, scratch, unit, n_units):
         find_best_vector(unit, weights, spec, scratch, size)
         return
     pool, logits = scratch.pool, scratch.block_logits
-    if spec.is_hard:
-        pool_hard(scratch.a, size, spec.is_or, pool, scratch.winner, n_units)
-    else:
-        pool_soft(scratch, size, spec, pool, n_units)
+    pool_set(scratch, size, spec, n_units)
     sum_softplus(pool, weights.U, spec.n_hidden, scratch.slope, scratch.sums, scratch.products, logits)
     sum_logits(weights.d, logits, scratch.logits)
 

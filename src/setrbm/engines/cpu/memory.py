@@ -13,7 +13,9 @@ from setrbm.bags import Bags
 from setrbm.energy import Params
 from setrbm.engines.cpu.best_vector import LOGIT, MLP, RBM
 from setrbm.engines.cpu.layout import UNIT_BLOCK, Buffers, FlatSets, KernelSpec, Weights
+from setrbm.engines.cpu.pools import KERNELS
 from setrbm.engines.protocol import Spec
+from setrbm.pooling import POOLINGS
 
 CACHE_LINE = 64
 # Arrays of models that are trained side by side are at least this many bytes apart: processors fetch cache lines in
@@ -90,8 +92,9 @@ def user_params(weights: Weights, n_hidden: int) -> Params:
 
 def kernel_spec(spec: Spec, n_hidden: int) -> KernelSpec:
     """Return the choices of a spec as the kernels take them."""
+    size_cost, joint_size_cost = (POOLINGS[name].size_cost for name in (spec.pooling, spec.joint.pooling))
     return KernelSpec(
-        spec.constraint == "or", spec.pooling == "hard", spec.pooling == "mean", spec.discriminative,
+        spec.constraint == "or", KERNELS[spec.pooling], size_cost, joint_size_cost, spec.discriminative,
         spec.visible == "gaussian", spec.cd_steps, spec.persistent, n_hidden,
     )  # fmt: skip
 

@@ -4,8 +4,13 @@ import math
 
 import numpy as np
 
-from setrbm.engines.cpu.compiling import kernel
+from setrbm.engines.cpu.compiling import inlined_kernel, kernel
+from setrbm.engines.cpu.layout import padded_hidden
 from setrbm.engines.cpu.scalar_math import exp_nonpositive, log_positive, log_sigmoid
+
+MAXIMUM, LOG_SUM_EXP = 0, 1
+# What computes each pooling.
+KERNELS = {"hard": MAXIMUM, "soft": LOG_SUM_EXP, "mean": LOG_SUM_EXP}
 
 
 @kernel
@@ -83,13 +88,28 @@ def finish_shares(share, size, total, pool, n_units):
 
 
 @kernel
-def pool_soft(scratch, size, spec, pool, n_units):
-    """Write the soft or mean pool of the activations in the scratch memory; the shares of the vectors are the same."""
-    if spec.is_or:
+def pool_soft(scratch, size, is_or, size_cost, pool, n_units):
+    """Write the soft pool of the activations in the scratch memory, less its size cost, and the shares of vectors."""
+    if is_or:
         pool_or(scratch, size, pool, n_units)
     else:
         pool_xor(scratch, size, pool, n_units)
-    if spec.is_mean:
-        cost = pool.dtype.type(math.log(size))
+    if size_cost != 0:
+        cost = pool.dtype.type(size_cost * math.log(size))
         for j in range(n_units):
             pool[j] -= cost
+
+
+@inlined_kernel
+def pool_set(scratch, size, spec, n_units):
+    """Write the pool of the activations in the scratch memory, with the first maximum or the shares of the vectors."""
+    if spec.pooling == MAXIMUM:
+        pool_hard(scratch.a, size, spec.is_or, scratch.pool, scratch.winner, n_units)
+    else:
+        pool_soft(scratch, size, spec.is_or, spec.size_cost, scratch.pool, n_units)
+
+
+@kernel
+def pool_joint(scratch, size, spec):
+    """Write the pool of the joint distribution, and the shares of the vectors."""
+    pool_soft(scratch, size, spec.is_or, spec.joint_size_cost, scratch.pool, padded_hidden(spec))

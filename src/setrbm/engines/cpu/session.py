@@ -182,7 +182,6 @@ class CpuEngine:
     """Numba kernels on CPU cores."""
 
     name = "cpu"
-    copies_ahead = False
 
     def place(self, sets: LabeledSets, spec: Spec) -> Placed:
         """Convert the sets to the layout of the kernels."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
+from setrbm._json_values import from_json, to_json
 from setrbm._types import Array
 from setrbm.estimators.callbacks import with_callbacks
 from setrbm.estimators.inputs import unchanged_on_error
@@ -16,7 +17,6 @@ from setrbm.estimators.search.results import of_splits, restored, results_of, st
 from setrbm.estimators.search.search import Search
 from setrbm.estimators.settings import Settings, check_execution, is_count
 from setrbm.pooling import MIXED
-from setrbm.tools.json_values import from_json, to_json
 
 
 class Choosing(BaseSetClassifier):
