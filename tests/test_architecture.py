@@ -162,6 +162,22 @@ def test_contributing_describes_every_room():
     assert set(LEVEL_OF_MAIL) - {"_version", "__main__"} <= described
 
 
+def named_files():
+    """The files and folders that CONTRIBUTING names."""
+    names = re.findall(r"`([\w.-]+/[\w./-]*)`", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    made = (".venv/", "docs/_build/html")
+    return sorted(name for name in set(names) if "NUMBER" not in name and name not in made)
+
+
+@pytest.mark.parametrize("name", named_files())
+def test_what_contributing_names_is_there(name):
+    assert any((folder / name).exists() for folder in (ROOT, SOURCE, SOURCE / "estimators", MAIL))
+
+
+def test_contributing_names_the_files_of_its_tasks():
+    assert len([name for name in named_files() if name.endswith(".py")]) >= 30
+
+
 def code_lines(path):
     """Return the numbers of the lines that hold code: neither docstrings nor comments nor nothing."""
     text = path.read_text(encoding="utf-8")
