@@ -16,7 +16,7 @@ import setrbm
 SOURCE = Path(setrbm.__file__).parent
 # Data flows downwards: a module imports only from rooms that stand above its own (or its own).
 ROOMS = [
-    ["_types", "_version", "_warnings", "draws", "label_order", "tools"],
+    ["_json_values", "_types", "_version", "_warnings", "draws", "label_order", "tools"],
     ["bags"],
     ["scaling", "pooling", "shards", "kernels"],
     ["energy"],
@@ -98,7 +98,7 @@ def test_importing_the_package_loads_neither_numba_nor_torch():
 
 
 # Small tools that every room may use.
-SHARED = {"_types", "_version", "_warnings"}
+SHARED = {"_json_values", "_types", "_version", "_warnings"}
 
 
 def private_imports(path):

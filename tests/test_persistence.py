@@ -8,9 +8,9 @@ from safetensors.numpy import save_file
 
 from rewriting import rewrite
 from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV, load
+from setrbm._json_values import to_json
 from setrbm.datasets import load_musk1
 from setrbm.persistence.model_file import FORMAT, METADATA
-from setrbm.tools.json_values import to_json
 
 RNG = np.random.default_rng(0)
 X = RNG.random((12, 3, 4))

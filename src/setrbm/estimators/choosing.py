@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
+from setrbm._json_values import from_json, to_json
 from setrbm._types import Array
 from setrbm.estimators import scoring
 from setrbm.estimators.callbacks import with_callbacks
@@ -14,7 +15,6 @@ from setrbm.estimators.offer import Offer
 from setrbm.estimators.prediction import BaseSetClassifier
 from setrbm.estimators.progress import following
 from setrbm.estimators.settings import Settings, check_execution
-from setrbm.tools.json_values import from_json, to_json
 
 
 class Choosing(BaseSetClassifier):

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.frozen import FrozenEstimator
 
+from setrbm._json_values import from_json, to_json
 from setrbm._types import Array
 from setrbm.bags import Bags
 from setrbm.engines.protocol import LARGEST
@@ -24,7 +25,6 @@ from setrbm.persistence.model_file import ModelFile
 from setrbm.selective.promise import Promise, is_shown
 from setrbm.selective.reject import HeldOut
 from setrbm.text.page_words import WORD
-from setrbm.tools.json_values import from_json, to_json
 from setrbm.tools.text import listed
 from setrbm.training import HISTORY
 

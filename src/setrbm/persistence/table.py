@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from setrbm import kernels
+from setrbm._json_values import from_json, to_json
 from setrbm.estimators.settings import check_execution, is_number, positive
 from setrbm.persistence.fields import (
     Attributes,
@@ -40,7 +41,6 @@ from setrbm.persistence.own_fields import (
     Training,
     Vocabulary,
 )
-from setrbm.tools.json_values import from_json, to_json
 from setrbm.tools.threads import as_threads
 
 # Parameters that may be objects: generators, splitters and scorers, which become None in a file.
