@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from statistics import fmean
 
-from setrbm_lab.account import run_line
 from setrbm_lab.collection import TRIES, Collection, CollectionRecords
 from setrbm_lab.collection_plots import draw_differences, draw_properties
 from setrbm_lab.paper import DATASETS
@@ -20,6 +19,7 @@ from setrbm_lab.rendering import (
     title,
 )
 from setrbm_lab.report import IMAGES, write_page
+from setrbm_lab.run_history import run_line
 from setrbm_lab.systems import FORMER, OURS
 
 PAGE, DIFFERENCES, PROPERTIES = "collection.md", "collection_differences.png", "collection_properties.png"

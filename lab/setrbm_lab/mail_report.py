@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from statistics import median
 
-from setrbm_lab.account import duration, run_line
 from setrbm_lab.growth import Growth, exponent, fit_growth
 from setrbm_lab.mail_data import HEADS, TITLES
 from setrbm_lab.mail_pictures import N_SETS, SETTINGS
@@ -15,6 +14,7 @@ from setrbm_lab.mail_tables import MailCell, MailRecords, Table2, kernel_bytes
 from setrbm_lab.paper import MAIL_DATASETS, MAIL_SOURCE
 from setrbm_lab.rendering import escape_markdown, interval, markdown_table, marks_of, number, p_value
 from setrbm_lab.report import IMAGES, write_page
+from setrbm_lab.run_history import duration, run_line
 
 PICTURE_SETTINGS = ", ".join(f"{name}={value!r}" for name, value in SETTINGS.items())
 PAGE, CURVES = "table2.md", "table2_curves.png"

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from statistics import median, stdev
 
-from setrbm_lab import account, comparisons
+from setrbm_lab import comparisons, run_history
 from setrbm_lab.effects import BASE, EFFECTS, TITLES, curves
 from setrbm_lab.paper import SOURCE
 from setrbm_lab.plots import draw_critical_difference, draw_setting
@@ -84,10 +84,10 @@ def report_text(table: Table1, records: Records) -> str:
         _head(table),
         _takeaways(table, records),
         _probabilities(table, records),
-        [account.DEVIATIONS],
-        account.changes(table, records),
-        account.budgets(table, records),
-        account.repeated_runs(table, records),
+        [run_history.DEVIATIONS],
+        run_history.changes(table, records),
+        run_history.budgets(table, records),
+        run_history.repeated_runs(table, records),
         comparisons.differences(table),
         comparisons.significance(table),
         comparisons.our_row(table),
@@ -95,7 +95,7 @@ def report_text(table: Table1, records: Records) -> str:
         comparisons.far_from_paper(table, records.remarks),
         comparisons.made_again(table, records.again),
         _effects(records.effects),
-        account.how_made(table, records),
+        run_history.how_made(table, records),
     ]
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
@@ -158,7 +158,7 @@ def _about_first(records: Records) -> list[str]:
     first = Table1(records.first)
     shown = ", ".join(
         f"{escape_markdown(name)} {number(first.average(name))} (paper {number(first.paper_average(name), 2)})"
-        for name in account.QUOTED
+        for name in run_history.QUOTED
     )
     return [
         "The rows with hidden units use a better training procedure than the paper's. It was introduced after a first "

@@ -12,7 +12,7 @@ from setrbm.engines.protocol import DeviceMemoryWarning
 from setrbm.estimators.inputs import restorer
 from setrbm.estimators.search import refits
 from setrbm.estimators.search.results import results_of
-from setrbm.estimators.search.search import Batch, Search
+from setrbm.estimators.search.search import Search, TrainingBatch
 from setrbm.training import Outcome
 
 Data = tuple[Any, Any, Any]
@@ -94,9 +94,9 @@ def _refuse_half_a_fit(search: Search) -> None:
         raise KeyboardInterrupt
 
 
-def train_together(batches: dict[int, list[Batch]], fits: Fits) -> dict[int, dict[Any, Outcome]]:
+def train_together(batches: dict[int, list[TrainingBatch]], fits: Fits) -> dict[int, dict[Any, Outcome]]:
     """Train the batches of several fits, those alike as one; return the outcomes of each fit by their keys."""
-    alike: dict[Any, Batch] = {}
+    alike: dict[Any, TrainingBatch] = {}
     for i, of_fit in batches.items():
         for batch in of_fit:
             (model, *_) = (training.model for training in batch.trainings.values())
@@ -105,10 +105,10 @@ def train_together(batches: dict[int, list[Batch]], fits: Fits) -> dict[int, dic
                 (i, key): replace(training, group=i, max_epochs=batch.schedule.max_epochs)
                 for key, training in batch.trainings.items()
             }
-            known = alike.get(kind, Batch(batch.schedule, batch.spec, {}))
+            known = alike.get(kind, TrainingBatch(batch.schedule, batch.spec, {}))
             longest = max(known.schedule.max_epochs, batch.schedule.max_epochs)
             schedule = replace(batch.schedule, max_epochs=longest)
-            alike[kind] = Batch(schedule, batch.spec, known.trainings | own)
+            alike[kind] = TrainingBatch(schedule, batch.spec, known.trainings | own)
     outcomes: dict[int, dict[Any, Outcome]] = {i: {} for i in batches}
     for batch in alike.values():
         (first, _), *_ = batch.trainings

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from made_rows import FOLDS, REPEATS, cell, everywhere, row
-from setrbm_lab.account import AFTER, BEFORE, CHANGE, duration
 from setrbm_lab.budgets import budget_of, settings_of
 from setrbm_lab.collection import Collection, CollectionRecords
 from setrbm_lab.paper import DATASETS, TABLE_1
 from setrbm_lab.records import Records
 from setrbm_lab.rendering import as_html, as_latex, interval
 from setrbm_lab.report import ACCURACIES, RANKS, report_text, write_report
+from setrbm_lab.run_history import AFTER, BEFORE, CHANGE, duration
 from setrbm_lab.statistics import critical_difference
 from setrbm_lab.systems import ROWS as SYSTEMS
 from setrbm_lab.tables import Table1
@@ -217,7 +217,7 @@ def test_a_remark_on_an_unknown_cell_is_refused():
         text(remarks={("XOR", "fox"): "Said."})
 
 
-# --- the account ---
+# --- how the rows were made ---
 
 
 def test_log_loss_is_shown_beside_accuracy_and_overconfidence_is_a_takeaway():

@@ -8,7 +8,7 @@ import pytest
 from fitting import easy
 from setrbm import ClassSetRBM, ClassSetRBMCV
 from setrbm.energy import free_energy
-from setrbm.estimators.search.search import Batch
+from setrbm.estimators.search.search import TrainingBatch
 
 
 @pytest.fixture
@@ -156,13 +156,13 @@ def test_a_candidate_that_reached_an_end_is_not_dropped():
 
 @pytest.mark.parametrize("max_epochs", [16, (8, 16)])
 def test_if_all_others_diverged_the_best_dropped_candidate_is_trained_to_the_end(early_rungs, monkeypatch, max_epochs):
-    def train_apart(*args, real=Batch.train):
+    def train_apart(*args, real=TrainingBatch.train):
         outcomes = real(*args)
         return [
             o if o.dropped or not o.history["held_out_loss"][0] > 0 else replace(o, diverged_in=9) for o in outcomes
         ]
 
-    monkeypatch.setattr(Batch, "train", train_apart)
+    monkeypatch.setattr(TrainingBatch, "train", train_apart)
     bags, y = easy()
     settings = {"init_scale": 0.3, "max_epochs": max_epochs, "n_fits": 1, "random_state": 0}
     with pytest.warns(UserWarning, match="The best of the dropped ones is used; offer smaller learning rates"):

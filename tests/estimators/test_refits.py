@@ -10,7 +10,7 @@ from setrbm import ClassSetRBMCV, draws
 from setrbm.energy import free_energy, log_posterior
 from setrbm.engines import get_engine
 from setrbm.engines.protocol import LabeledSets
-from setrbm.estimators.search.search import Batch
+from setrbm.estimators.search.search import TrainingBatch
 from setrbm.estimators.settings import Settings
 from setrbm.training import InMemory, Schedule, Training, train
 
@@ -23,12 +23,12 @@ def test_a_refit_that_diverges_leaves_the_model_as_it_was_chosen(monkeypatch, n_
     settings = {"learning_rate": (0.05, 0.1), "init_scale": 0.3, "max_epochs": 4, "random_state": 0}
     kept = ClassSetRBMCV(5, pooling="hard", scale=scale, refit=False, **settings).fit(bags, y)
 
-    def train_apart(batch, *args, real=Batch.train):
+    def train_apart(batch, *args, real=TrainingBatch.train):
         phase = batch.schedule.phase
         monkeypatch.setattr("setrbm.training.loop.DIVERGED", 30.0 if phase == "choosing" else 1e-9)
         return real(batch, *args)
 
-    monkeypatch.setattr(Batch, "train", train_apart)
+    monkeypatch.setattr(TrainingBatch, "train", train_apart)
     with pytest.warns(UserWarning, match=r"diverged in (\d+) of \1 refits. The best candidate is kept without a refit"):
         model = ClassSetRBMCV(5, pooling=pooling, n_fits=n_fits, **settings).fit(bags, y)
     np.testing.assert_array_equal(model.W_, kept.W_)
@@ -41,11 +41,11 @@ def test_fits_that_diverge_are_left_out_of_the_average(monkeypatch):
     settings = {"pooling": "hard", "learning_rate": 0.1, "init_scale": 0.3, "max_epochs": 4, "random_state": 0}
     whole = ClassSetRBMCV(5, n_fits=3, **settings).fit(bags, y)
 
-    def train_apart(*args, real=Batch.train):
+    def train_apart(*args, real=TrainingBatch.train):
         outcomes = real(*args)
         return outcomes if len(outcomes) < 3 else [outcomes[0], replace(outcomes[1], diverged_in=2), outcomes[2]]
 
-    monkeypatch.setattr(Batch, "train", train_apart)
+    monkeypatch.setattr(TrainingBatch, "train", train_apart)
     with pytest.warns(UserWarning, match="diverged in 1 of 3 refits. The others are kept. Offer smaller"):
         model = ClassSetRBMCV(5, n_fits=3, **settings).fit(bags, y)
     np.testing.assert_array_equal(model.W_, np.delete(whole.W_, slice(5, 10), axis=0))

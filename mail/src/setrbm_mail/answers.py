@@ -98,7 +98,7 @@ class Answer:
 
 
 def classify(model: Any, documents: Iterable[Document]) -> list[Answer]:
-    """Return what becomes of each document.
+    """Return the answer for each document.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
 
 
 def _answers(model: Any, documents: list[Document]) -> list[Answer]:
-    """Return what becomes of each document of a batch."""
+    """Return the answer for each document of a batch."""
     readable = [document for document in documents if document.pages]
     answers = iter(_answers_to_readable(model, readable) if readable else [])
     return [next(answers) if document.pages else _unread(document) for document in documents]

@@ -160,7 +160,7 @@ class _Run:
             # A document that kills its worker is to blame; of any other error, the worker is.
             if failed.was_killed:
                 reason = f"{failed.reason}. To try it again, delete {str(entry.kept)!r}"
-                self._keep([entry], [Document(entry.id, [], [], [Problem(entry.id, entry.id, reason)]).to_json()])
+                self._store([entry], [Document(entry.id, [], [], [Problem(entry.id, entry.id, reason)]).to_json()])
         if self.failed:
             raise self._error()
 
@@ -177,10 +177,10 @@ class _Run:
                     again += batches[k]
                     self.failed |= dict.fromkeys((entry.id for entry in batches[k]), result)
                 else:
-                    self._keep(batches[k], result)
+                    self._store(batches[k], result)
         return again
 
-    def _keep(self, batch: list[KeptDocument], documents: list[dict[str, Any]]) -> None:
+    def _store(self, batch: list[KeptDocument], documents: list[dict[str, Any]]) -> None:
         for entry, document in zip(batch, documents, strict=True):
             entry.keep(document)
             self.failed.pop(entry.id, None)

@@ -57,7 +57,7 @@ class Parameters:
             setattr(estimator, f"{name}_", np.ascontiguousarray(array.T).T if array.ndim == 2 else array)
 
 
-class Training:
+class TrainingRecord:
     """How training went and, in two methods of the class, what was chosen before it."""
 
     # In this order in the file.

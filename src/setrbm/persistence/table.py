@@ -38,7 +38,7 @@ from setrbm.persistence.own_fields import (
     Parameters,
     Promises,
     SupportSets,
-    Training,
+    TrainingRecord,
     Vocabulary,
 )
 from setrbm.tools.threads import as_threads
@@ -211,7 +211,7 @@ def _check_imputer(imputer: Any) -> None:
 
 
 def _trained(home: str) -> Row:
-    fields = (Labels(), Parameters(), Features("feature_names"), FittedScaling(), Training())
+    fields = (Labels(), Parameters(), Features("feature_names"), FittedScaling(), TrainingRecord())
     return Row(f"setrbm.estimators.{home}", fields, check=check_execution)
 
 

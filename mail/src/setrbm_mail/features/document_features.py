@@ -75,7 +75,7 @@ class DocumentFeatures(CanSave, TransformerMixin, BaseEstimator, auto_wrap_outpu
             vocabulary = PageWords() if self.words is None else clone(self.words)
             words = vocabulary.fit_transform(texts_of(X), y)
         with unchanged_on_error(self):
-            self._keep(vocabulary if words is not None else None)
+            self._set_words(vocabulary if words is not None else None)
             return self._joined(X, words)
 
     def transform(self, X: Any) -> Bags:
@@ -83,7 +83,7 @@ class DocumentFeatures(CanSave, TransformerMixin, BaseEstimator, auto_wrap_outpu
         check_is_fitted(self, "feature_names_")
         return self._joined(X, None if self.words_ is None else self.words_.transform(texts_of(X)))
 
-    def _keep(self, words: PageWords | None) -> None:
+    def _set_words(self, words: PageWords | None) -> None:
         self.words_ = words
         names = [] if words is None else words.words_.tolist()
         for block in self._numbers():

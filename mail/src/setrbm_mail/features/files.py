@@ -32,7 +32,7 @@ class FeaturesRow(Row):
             raise ValueError("The estimator within DocumentFeatures must be PageWords.")
         self.check_number(parts, int("words" in estimator.blocks))
         estimator.words = clone(parts[0]) if parts else None
-        estimator._keep(parts[0] if parts else None)
+        estimator._set_words(parts[0] if parts else None)
         return estimator
 
 

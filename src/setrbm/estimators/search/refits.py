@@ -12,7 +12,7 @@ from setrbm._types import Integers
 from setrbm._warnings import warn
 from setrbm.calibration import fit_temperature
 from setrbm.energy import Params, joined
-from setrbm.estimators.search.search import Batch, Search
+from setrbm.estimators.search.search import Search, TrainingBatch
 from setrbm.training import InMemory, Monitor, Outcome, Schedule, Training, folds
 
 # The folds of the predictions that probabilities are calibrated on.
@@ -49,7 +49,7 @@ def refit(search: Search, monitor: Monitor | None) -> dict[Any, Outcome]:
     return search.train("fitting", batches, monitor)
 
 
-def to_refit(search: Search) -> list[Batch]:
+def to_refit(search: Search) -> list[TrainingBatch]:
     """Return the models to train with the chosen settings, each for the chosen number of epochs."""
     choices, members = search.choices, search.chosen.members
     sources, n_fits = _sources(search), choices.n_fits_of(search.chosen)
@@ -64,7 +64,7 @@ def to_refit(search: Search) -> list[Batch]:
         for fold, source in sources.items():
             source = replace(source, sets=sets)
             trainings |= {Refit(fold, member, start): Training(model, source) for start, model in enumerate(models)}
-    return [Batch(Schedule(n_epochs), spec, trainings) for (spec, _), trainings in kinds.items()]
+    return [TrainingBatch(Schedule(n_epochs), spec, trainings) for (spec, _), trainings in kinds.items()]
 
 
 def _sources(search: Search) -> dict[int | None, InMemory]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from setrbm.estimators.search.choosing import Choosing
 
 
-class Batch(NamedTuple):
+class TrainingBatch(NamedTuple):
     """Models of one kind, with a key each, that are trained side by side."""
 
     schedule: Schedule
@@ -133,7 +133,7 @@ class Search:
 
     # --- training ---
 
-    def train(self, phase: Phase, batches: Sequence[Batch], monitor: Monitor | None) -> dict[Any, Outcome]:
+    def train(self, phase: Phase, batches: Sequence[TrainingBatch], monitor: Monitor | None) -> dict[Any, Outcome]:
         """Train batches one after the other, until Ctrl-C ends it; return what came of each model that was begun."""
         if monitor is not None:
             monitor.on_phase(phase, len(batches))
@@ -156,7 +156,7 @@ class Search:
     def _schedule(self) -> Schedule:
         return self.choices.schedule(len(self.sources[0].held_out))
 
-    def to_try(self) -> list[Batch]:
+    def to_try(self) -> list[TrainingBatch]:
         """Return all candidates to train, on every split; their keys are the numbers of candidate and split."""
         kinds: dict[Any, dict[Any, Training]] = {}
         for number, candidate in enumerate(self.choices.candidates):
@@ -166,7 +166,7 @@ class Search:
             for split, source in enumerate(self.sources):
                 model = self.model(settings, self.seed)
                 trainings[number, split] = Training(model, replace(source, sets=sets), candidate=number)
-        return [Batch(self._schedule, spec, trainings) for (spec, _), trainings in kinds.items()]
+        return [TrainingBatch(self._schedule, spec, trainings) for (spec, _), trainings in kinds.items()]
 
     def choose(self, outcomes: dict[Any, Outcome]) -> None:
         """Find the best candidate that was not dropped."""
