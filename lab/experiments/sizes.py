@@ -1,4 +1,4 @@
-"""How large are the three houses? Prints lines and files of Python, and what a fit enters.
+"""How large are the three houses? Prints lines and files of Python, what a fit enters, and what a pooling touches.
 
 python lab/experiments/sizes.py
 """
@@ -21,6 +21,13 @@ def size(folder: Path) -> tuple[int, int]:
     """Return the number of lines and of files of Python."""
     files = [path for path in folder.rglob("*.py") if ".cache" not in path.parts]
     return sum(path.read_text(encoding="utf-8").count("\n") for path in files), len(files)
+
+
+def files_of_a_pooling() -> int:
+    """Return how many files a new pooling touches: the rows of the table in CONTRIBUTING, whose files a test checks."""
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    task = page.partition("## To add a variant")[2].partition("\n## ")[0]
+    return sum(line.startswith("| `") for line in task.splitlines())
 
 
 def entered() -> tuple[int, int, int]:
@@ -54,3 +61,4 @@ if __name__ == "__main__":
         print(f"{name}: {lines:,} lines in {files} files")
     n_files, n_functions, depth = entered()
     print(f"a fit of ClassSetRBMCV enters {n_files} files and {n_functions} functions of the library, {depth} deep")
+    print(f"a new pooling touches {files_of_a_pooling()} files")
