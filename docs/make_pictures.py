@@ -15,7 +15,7 @@ import numpy as np
 
 from setrbm import Bags, ClassSetRBM, ClassSetRBMCV
 from setrbm.datasets import load_musk1, make_digit_sets
-from setrbm.pooling import set_pool
+from setrbm.pooling.pools import set_pool
 
 IMAGES = Path(__file__).parent / "images"
 RESULTS = Path(__file__).parents[1] / "lab" / "results"

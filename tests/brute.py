@@ -5,10 +5,19 @@ from itertools import product
 import numpy as np
 
 from setrbm.energy import Joint, Params
+from setrbm.pooling import POOLINGS as RECORDS
 
 CONSTRAINTS = ["xor", "or"]
-POOLINGS = ["soft", "hard", "mean"]
-JOINTS = [Joint(constraint, is_mean) for is_mean in (False, True) for constraint in CONSTRAINTS]
+# The pool of the values of a set, from the definition.
+DEFINITIONS = {
+    "soft": lambda v: np.logaddexp.reduce(v, axis=0),
+    "mean": lambda v: np.logaddexp.reduce(v, axis=0) - np.log(len(v)),
+    "hard": lambda v: v.max(axis=0),
+}
+POOLINGS = list(RECORDS)
+JOINTS = [
+    Joint(constraint, name) for name, pooling in RECORDS.items() if pooling.has_joint for constraint in CONSTRAINTS
+]
 
 
 def random_params(rng, n_features, n_hidden, n_classes, scale=1.0):
@@ -36,7 +45,7 @@ def energy(X, y, h, g, params, joint):
     With mean pooling, every unit that is held costs log |X|.
     """
     alone = -(X @ params.b).sum() if joint.visible == "binary" else 0.5 * ((X - params.b) ** 2).sum()
-    alone += np.log(len(X)) * g.sum() if joint.is_mean else 0.0
+    alone += np.log(len(X)) * g.sum() if joint.pooling == "mean" else 0.0
     return -params.d[y] + alone - (h @ params.c).sum() - (h * (X @ params.W.T)).sum() - (g @ params.U[:, y]).sum()
 
 

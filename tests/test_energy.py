@@ -53,8 +53,7 @@ def test_the_posterior_equals_a_sum_over_every_hidden_state(case, joint):
     X, params = case
     logs = brute.log_joint(X, params, joint)
     expected = np.exp(logs - logs.max()) / np.exp(logs - logs.max()).sum()
-    pooling = "mean" if joint.is_mean else "soft"
-    posterior = np.exp(log_posterior(free_energy(X, ONE, params, joint.constraint, pooling)))[0]
+    posterior = np.exp(log_posterior(free_energy(X, ONE, params, joint.constraint, joint.pooling)))[0]
     np.testing.assert_allclose(posterior, expected, rtol=1e-10)
 
 
@@ -64,7 +63,7 @@ def test_free_energy_is_the_log_joint_without_the_terms_that_do_not_depend_on_y(
     dropped = (X @ params.b).sum()
     if joint.constraint == "or":
         dropped += softplus(X @ params.W.T + params.c).sum()
-    F = free_energy(X, ONE, params, joint.constraint, "mean" if joint.is_mean else "soft")[0]
+    F = free_energy(X, ONE, params, joint.constraint, joint.pooling)[0]
     np.testing.assert_allclose(-F + dropped, brute.log_joint(X, params, joint), rtol=1e-10)
 
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 import setrbm
-from brute import CONSTRAINTS, POOLINGS, random_params
+from brute import CONSTRAINTS, DEFINITIONS, POOLINGS, random_params
 from setrbm import Bags, ClassSetRBM, ClassSetRBMCV, draws
 from setrbm.engines import get_engine
 from setrbm.engines.cpu import compiling, random_numbers, scalar_math
@@ -202,9 +202,7 @@ def test_activations_of_ten_thousand_give_no_nan_and_no_overflow(constraint, poo
     # Expected: a set has one kind of vector, or half of each kind.
     a = params.c + np.array([[1e4, -1e4, 0.0, 1e4], [0.0, 0.0, 1e4, -1e4]])[: min(size, 2)]
     v = a if constraint == "xor" else -np.logaddexp(0.0, -a)
-    copies = np.log(max(size // 2, 1))
-    expected = v.max(axis=0) if pooling == "hard" else np.logaddexp.reduce(v + copies, axis=0)
-    expected = expected - np.log(size) if pooling == "mean" else expected
+    expected = DEFINITIONS[pooling](np.repeat(v, max(size // 2, 1), axis=0))
     tolerance = {"rtol": 1e-12, "atol": 1e-12} if dtype == np.float64 else {"rtol": 1e-5, "atol": 1e-4}
     np.testing.assert_allclose(pools[0], expected, **tolerance)
     expected_F = -params.d - np.logaddexp(0.0, expected[:, np.newaxis] + params.U).sum(axis=0)
@@ -493,7 +491,7 @@ from setrbm import draws
 from setrbm.engines.cpu import layout, random_numbers
 key = draws.keys(3)
 drawn = [random_numbers.uniform(key[0], unit) for unit in range(5)]
-record = getattr(layout, sys.argv[1])(False, False, False, False, False, 1, False, 13)
+record = getattr(layout, sys.argv[1])(False, 0, 0.0, 0.0, False, False, 1, False, 13)
 kernels = random_numbers.uniform, layout.padded_hidden
 print(drawn == draws.uniform(key, 5)[0].tolist(), layout.padded_hidden(record))
 print(*(sum(kernel.stats.cache_hits.values()) for kernel in kernels))

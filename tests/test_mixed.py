@@ -15,7 +15,8 @@ from setrbm.engines.protocol import LabeledSets
 from setrbm.estimators import MaxOutClassifierCV, many_fits
 from setrbm.estimators.one_fit import OneFit, Refit
 from setrbm.estimators.settings import Settings
-from setrbm.pooling import MIXED, set_pool
+from setrbm.pooling import MIXED
+from setrbm.pooling.pools import set_pool
 from setrbm.training import Coordinates, InMemory, Schedule, Trainee, train
 from test_estimators import EpochCallback, easy
 
@@ -279,7 +280,7 @@ def test_hidden_probabilities_are_those_of_each_unit_by_a_sum_over_its_states(co
         for j in (0, 7, 39, 40, 49):
             unit = Params(model.W_[[j]], model.U_[[j]], np.zeros(bags.shape[1]), model.c_[[j]], nothing)
             # The last two of ten models have mean pooling.
-            joint = Joint(constraint, is_mean=j >= 8 * N_HIDDEN)
+            joint = Joint(constraint, "mean" if j >= 8 * N_HIDDEN else "soft")
             expected, _ = brute.hidden_marginals(X[rows], y[k], unit, joint)
             np.testing.assert_allclose(h[rows, j], expected[:, 0], rtol=1e-9)
 

@@ -1,12 +1,18 @@
+import ast
+import re
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.special import expit, log_expit
 
-from brute import CONSTRAINTS, POOLINGS
-from setrbm.pooling import MIXED, hard_pool, set_pool, soft_pool
+from brute import CONSTRAINTS, DEFINITIONS, POOLINGS
+from setrbm.pooling import MIXED
+from setrbm.pooling import POOLINGS as RECORDS
+from setrbm.pooling.pools import JOIN, JOIN_SETS, hard_pool, pools_without_each, set_pool, soft_pool
 
+ROOT = Path(__file__).parents[1]
 OFFSETS = np.array([0, 1, 4, 9])
 
 
@@ -19,12 +25,7 @@ def a(request):
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_pools_equal_their_definition(a, constraint, pooling):
     v = a if constraint == "xor" else np.log(expit(a))
-    join = {
-        "soft": lambda part: np.log(np.exp(part).sum(axis=0)),
-        "mean": lambda part: np.log(np.exp(part).mean(axis=0)),
-        "hard": lambda part: part.max(axis=0),
-    }
-    expected = [join[pooling](v[start:stop]) for start, stop in pairwise(OFFSETS)]
+    expected = [DEFINITIONS[pooling](v[start:stop]) for start, stop in pairwise(OFFSETS)]
     pool, _ = set_pool(a, OFFSETS, constraint, pooling)
     np.testing.assert_allclose(pool, expected, rtol=1e-12)
 
@@ -102,3 +103,48 @@ def test_large_activations_give_no_nan_and_no_overflow(constraint, pooling, size
     pool, slope = set_pool(a, np.array([0, size]), constraint, pooling)
     assert np.isfinite(pool).all()
     assert np.isfinite(slope).all()
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_another_vector_never_lowers_a_monotone_pool_and_lowers_any_other(a, constraint, pooling):
+    without = pools_without_each(a if constraint == "xor" else log_expit(a), OFFSETS, pooling)
+    pool, _ = set_pool(a, OFFSETS, constraint, pooling)
+    never_lower = (np.repeat(pool, np.diff(OFFSETS), axis=0) >= without - 1e-12).all()
+    assert never_lower == RECORDS[pooling].is_monotone
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_pools_without_each_vector_equal_the_pools_of_the_others(a, constraint, pooling):
+    without = pools_without_each(a if constraint == "xor" else log_expit(a), OFFSETS, pooling)
+    assert (without[0] == -np.inf).all()
+    for start, stop in pairwise(OFFSETS[1:]):
+        for s in range(start, stop):
+            others = np.delete(a[start:stop], s - start, axis=0)
+            pool, _ = set_pool(others, np.array([0, len(others)]), constraint, pooling)
+            np.testing.assert_allclose(without[s], pool[0], rtol=1e-12)
+
+
+def test_contributing_names_the_files_of_a_pooling_and_they_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = text.split("## To add a variant")[1].split("\n## ")[0]
+    named = re.findall(r"^\| `([^`]+)` \|", section, flags=re.MULTILINE)
+    assert len(named) == 8
+    assert [name for name in named if not (ROOT / name).is_file()] == []
+
+
+def tables(path):
+    """Return the keys of every table at the top level of a module."""
+    statements = ast.parse(path.read_text(encoding="utf-8")).body
+    dicts = [one.value for one in statements if isinstance(one, ast.Assign) and isinstance(one.value, ast.Dict)]
+    return [[key.value for key in table.keys] for table in dicts]
+
+
+def test_every_engine_and_the_guide_have_every_pooling():
+    engines = [ROOT / "src" / "setrbm" / "engines" / name / "pools.py" for name in ("cpu", "gpu")]
+    found = [*map(list, (JOIN_SETS, JOIN, DEFINITIONS)), *(table for path in engines for table in tables(path))]
+    assert len(found) == 5
+    assert all(sorted(names) == sorted(POOLINGS) for names in found)
+    guide = (ROOT / "docs" / "guide" / "variants.md").read_text(encoding="utf-8")
+    assert [name for name in POOLINGS if f'`pooling="{name}"`' not in guide] == []

@@ -1,4 +1,3 @@
-import threading
 from dataclasses import replace
 
 import numpy as np
@@ -268,55 +267,13 @@ def test_orders_come_from_draws():
     assert seen == [draws.order(1, epoch, np.arange(20)).tolist() for epoch in range(2)]
 
 
-def test_a_shard_is_loaded_while_the_one_before_it_is_in_use():
-    halves = [replace(problem(8, seed), first=8 * seed) for seed in range(3)]
-    placed = [threading.Event() for _ in halves]
-
-    class Engine:
-        """The reference, but its training waits until the next shard has been placed."""
-
-        name, copies_ahead = "reference", True
-        begin, forward = ENGINE.begin, ENGINE.forward
-
-        def place(self, sets, spec):
-            placed[sets.first // 8].set()
-            return ENGINE.place(sets, spec)
-
-    def learn(engine, waits):
-        session_of = engine.begin
-
-        def begin(spec, models, n_jobs):
-            session = session_of(spec, models, n_jobs)
-            run, calls = session.run, iter(range(100))
-
-            def waiting(stores, orders, epoch):
-                following = next(calls) % 3 + 1
-                assert not waits or following == 3 or placed[following].wait(10.0)
-                return run(stores, orders, epoch)
-
-            session.run = waiting
-            return session
-
-        engine.begin = begin
-        return stream(lambda: iter(halves), engine)
-
-    ahead = learn(Engine(), True)
-    plain = Engine()
-    plain.copies_ahead = False
-    np.testing.assert_array_equal(ahead.params.W, learn(plain, False).params.W)
-
-
-def test_an_error_while_the_next_shard_is_loaded_is_raised():
+def test_an_error_while_a_shard_is_loaded_is_raised():
     def shards():
         yield problem(8)
         raise OSError("the disk is gone")
 
-    class Engine:
-        name, copies_ahead = "reference", True
-        place, begin, forward = ENGINE.place, ENGINE.begin, ENGINE.forward
-
     with pytest.raises(OSError, match="the disk is gone"):
-        stream(shards, Engine())
+        stream(shards, ENGINE)
 
 
 def test_orders_of_shards_are_by_the_numbers_of_their_sets_in_the_stream():

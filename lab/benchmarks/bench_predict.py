@@ -16,7 +16,7 @@ from _harness import Benchmark, interleave, mail_sets, require_agreement, wall
 from _machine import cores
 from setrbm import Bags, ClassSetRBM
 from setrbm.energy import free_energy_of_pool
-from setrbm.pooling import set_pool
+from setrbm.pooling.pools import set_pool
 
 N_SETS, QUICK_SETS = 14_593, 1_000
 N_HIDDEN = 100

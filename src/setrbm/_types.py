@@ -13,9 +13,6 @@ Integers = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 
 Constraint = Literal["xor", "or"]
-Pooling = Literal["soft", "hard", "mean"]
-# The pooling of a whole model: with "mixed", four fifths of the hidden units are hard, and the last fifth is mean.
-ModelPooling = Literal["soft", "hard", "mean", "mixed"]
 Visible = Literal["binary", "gaussian"]
 Unit = Literal["set", "rbm", "mlp", "logit"]
 Criterion = Literal["likelihood", "error"]

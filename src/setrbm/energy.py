@@ -18,8 +18,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from setrbm._types import Array, Constraint, Integers, Pooling, Visible
-from setrbm.pooling import set_pool
+from setrbm._types import Array, Constraint, Integers, Visible
+from setrbm.pooling import POOLINGS
+from setrbm.pooling.pools import set_pool
 
 
 class Joint(NamedTuple):
@@ -28,13 +29,13 @@ class Joint(NamedTuple):
     Attributes
     ----------
     constraint : {"xor", "or"}
-    is_mean : bool
-        Whether a unit that is held costs the logarithm of the size of the set, as for pooling "mean".
+    pooling : str
+        One that has a joint distribution: with "mean", a unit that is held costs the logarithm of the size of the set.
     visible : {"binary", "gaussian"}
     """
 
     constraint: Constraint
-    is_mean: bool = False
+    pooling: str = "soft"
     visible: Visible = "binary"
 
 
@@ -58,7 +59,7 @@ class Params:
     d: Array
 
     def arrays(self) -> tuple[Array, ...]:
-        """Return the five arrays in the order of their letters."""
+        """Return the five arrays: W, U, b, c, d."""
         return tuple(getattr(self, f.name) for f in fields(self))
 
     def copy(self) -> Params:
@@ -118,7 +119,7 @@ def energy(X: Any, y: int, h: Array, g: Array, params: Params, joint: Joint) -> 
     if (g.sum(axis=0) > 1).any() or (h < g).any() or (joint.constraint == "xor" and (h != g).any()):
         raise ValueError(f"h and g must satisfy {joint.constraint!r}: at most one g per unit, h >= g (xor: h = g).")
     seen_by_inputs = visible_term(X, params, joint.visible).sum() + (h * activations(X, params)).sum()
-    cost = np.log(len(h)) * g.sum() if joint.is_mean else 0.0
+    cost = POOLINGS[joint.pooling].size_cost * np.log(len(h)) * g.sum()
     return float(-params.d[y] - seen_by_inputs - (g @ params.U[:, y]).sum() + cost)
 
 
@@ -135,7 +136,7 @@ def free_energy_of_pool(pool: Array, params: Params) -> Array:
     return F
 
 
-def free_energy(X: Any, offsets: Integers, params: Params, constraint: Constraint, pooling: Pooling) -> Array:
+def free_energy(X: Any, offsets: Integers, params: Params, constraint: Constraint, pooling: str) -> Array:
     """Return the paper's F, without the terms that do not depend on y; shape (n_sets, n_classes)."""
     pool, _ = set_pool(activations(X, params), offsets, constraint, pooling)
     return free_energy_of_pool(pool, params)
@@ -166,7 +167,7 @@ def log_joint(X: Any, offsets: Integers, params: Params, joint: Joint) -> Array:
               \;\left(+ \sum_{sj} \mathrm{softplus}(a_{sj}) \text{ for or}\right)
     """
     a = activations(X, params)
-    pool, _ = set_pool(a, offsets, joint.constraint, "mean" if joint.is_mean else "soft")
+    pool, _ = set_pool(a, offsets, joint.constraint, joint.pooling)
     alone = visible_term(X, params, joint.visible)
     if joint.constraint == "or":
         alone = alone + softplus(a).sum(axis=1)
@@ -197,7 +198,7 @@ def loss_and_gradient(
     weight: Array,
     params: Params,
     constraint: Constraint,
-    pooling: Pooling,
+    pooling: str,
 ) -> tuple[Array, Params]:
     r"""Return each set's :math:`-\log p(y \mid X)` and the gradient of their weighted sum.
 

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from scipy.special import log_expit
 
-from setrbm._types import Array, Constraint, Integers, Mask, ModelPooling
+from setrbm._types import Array, Constraint, Integers, Mask
 from setrbm.bags import Bags, FrameBackend, as_frame, as_positions, rows_of
 from setrbm.energy import Params, activations, free_energy_of_pool, log_posterior, pool_gradient
-from setrbm.pooling import MIXED, set_pool
+from setrbm.pooling.pools import pools_without_each, set_pool, values
 from setrbm.tools.text import count, listed
 
 # Number of vectors explained at once, which bounds the memory.
@@ -270,29 +269,6 @@ def _draw(figure: Any, drop: Array, decided: Mask, alone: Array, features: list[
     return axes
 
 
-def pools_without_each(v: Array, offsets: Integers, pooling: ModelPooling) -> Array:
-    """Return the pool of each set without each of its vectors; -inf for a set of one.
-
-    The pools of the vectors before and after it are combined, since subtracting it from the whole pool would cancel.
-    """
-    if pooling == "mixed":
-        parts = zip(np.hsplit(v, len(MIXED)), MIXED, strict=True)
-        return np.hstack([pools_without_each(part, offsets, kind) for part, kind in parts])
-    join = np.maximum if pooling == "hard" else np.logaddexp
-    starts, sizes = offsets[:-1], np.diff(offsets)
-    before, after = np.full_like(v, -np.inf), np.full_like(v, -np.inf)
-    for s in range(1, sizes.max()):
-        rows = starts[sizes > s] + s
-        before[rows] = join(before[rows - 1], v[rows - 1])
-        rows = offsets[1:][sizes > s] - 1 - s
-        after[rows] = join(after[rows + 1], v[rows + 1])
-    without = np.asarray(join(before, after))
-    if pooling == "mean":
-        # A set of one has no vectors left; its pool stays -inf.
-        without -= np.repeat(np.log(np.maximum(sizes - 1, 1)), sizes)[:, np.newaxis]
-    return without
-
-
 def log_odds_slopes(p: Array, y: Integers) -> Array:
     r"""Return the derivative of :math:`\log p_y - \log(1 - p_y)` by each logit: 1, and :math:`-p_{y'} / (1 - p_y)`."""
     others = p.copy()
@@ -315,13 +291,13 @@ def _contributions(X: Any, d_a: Array, W: Array) -> Any:
 
 
 def _explain_chunk(
-    bags: Bags, y: Integers, params: Params, constraint: Constraint, pooling: ModelPooling, temperature: float
+    bags: Bags, y: Integers, params: Params, constraint: Constraint, pooling: str, temperature: float
 ) -> tuple[Array, Mask, Array, Any, Array]:
     def log_p_of(pool: Array) -> Array:
         return log_posterior(free_energy_of_pool(pool, params) / temperature)
 
     a = activations(bags.X, params)
-    v = a if constraint == "xor" else log_expit(a)
+    v = values(a, constraint)
     pool, slope = set_pool(a, bags.offsets, constraint, pooling)
     log_p = log_p_of(pool)
     of_vector = np.repeat(np.arange(len(y)), bags.sizes)
@@ -338,7 +314,7 @@ def _explain_chunk(
 
 
 def explain(
-    bags: Bags, y: Integers, params: Params, constraint: Constraint, pooling: ModelPooling, temperature: float = 1.0
+    bags: Bags, y: Integers, params: Params, constraint: Constraint, pooling: str, temperature: float = 1.0
 ) -> tuple[Array, Mask, Array, Any, Array]:
     """Return drop, decided, alone, contributions and totals for class codes y; see ``Explanation``."""
     params = params.astype(np.float64)

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, log_expit, softmax
+from scipy.special import expit, softmax
 
 from setrbm import draws
 from setrbm._types import Array, Integers
 from setrbm.bags import offsets_of
 from setrbm.draws import ChainDraws
 from setrbm.energy import Joint, Params, activations
-from setrbm.pooling import log_sizes, soft_pool
+from setrbm.pooling.pools import pool_and_share
 
 NOBODY = -1
 
@@ -50,9 +50,7 @@ def hidden_probabilities(X: Any, offsets: Integers, y: Integers, params: Params,
               \hat h = \hat g \text{ (xor)}, \quad \hat h = \hat g + (1 - \hat g)\,\mathrm{sigm}(a) \text{ (or)}
     """
     a = activations(X, params)
-    pool, share = soft_pool(a if joint.constraint == "xor" else log_expit(a), offsets)
-    if joint.is_mean:
-        pool = pool - log_sizes(offsets)
+    pool, share = pool_and_share(a, offsets, joint.constraint, joint.pooling)
     on = expit(pool + params.U[:, y].T)
     g = share * np.repeat(on, np.diff(offsets), axis=0)
     return (g, g) if joint.constraint == "xor" else (g + (1.0 - g) * expit(a), g)

@@ -23,7 +23,7 @@ from scipy.special import expit
 
 from setrbm._types import Array, Integers, Unit
 from setrbm.energy import Params, activations, free_energy_of_pool, log_posterior, pool_gradient
-from setrbm.pooling import hard_pool
+from setrbm.pooling.pools import hard_pool
 
 
 def unit_logits(a: Array, params: Params, unit: Unit) -> Array:

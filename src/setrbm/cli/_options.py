@@ -9,7 +9,9 @@ from typing import Annotated
 
 import typer
 
+from setrbm.pooling import MIXED, MODEL_POOLINGS, POOLINGS
 from setrbm.tools.options import TRAINING
+from setrbm.tools.text import listed
 
 
 class Constraint(StrEnum):
@@ -20,12 +22,9 @@ class Constraint(StrEnum):
 
 
 class Pooling(StrEnum):
-    """How the vectors of a set are pooled."""
+    """How the vectors of a set are pooled: each of ``POOLINGS``, and mixed."""
 
-    SOFT = "soft"
-    HARD = "hard"
-    MEAN = "mean"
-    MIXED = "mixed"
+    vars().update({name.upper(): name for name in MODEL_POOLINGS})
 
 
 class Objective(StrEnum):
@@ -100,6 +99,7 @@ PagesOption = Annotated[
 ]
 ForceOption = Annotated[bool, typer.Option("--force", "-f", help="Overwrite an existing file.")]
 
+_LABELS = listed(f"{pooling.label} ({name})" for name, pooling in POOLINGS.items())
 # None leaves a setting to ClassSetRBMCV; show_default repeats its defaults, which a test compares.
 ConstraintOption = Annotated[
     Constraint | None,
@@ -115,8 +115,8 @@ PoolingOption = Annotated[
     typer.Option(
         "--pooling",
         show_default="mixed",
-        help="Pool the vectors by their maximum (hard), log-sum-exp (soft) or log-mean-exp (mean), or average models "
-        "with hard and mean pooling (mixed).",
+        help=f"Pool the vectors by their {_LABELS}, or average models with {' and '.join(dict.fromkeys(MIXED))} "
+        "pooling (mixed).",
         rich_help_panel=TRAINING,
     ),
 ]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, get_args
+from typing import Any, Protocol
 
 import numpy as np
 
-from setrbm._types import Array, Constraint, Floats, Integers, Mask, Pooling, Unit, Visible
+from setrbm._types import Array, Constraint, Floats, Integers, Mask, Unit, Visible
 from setrbm.bags import Bags
 from setrbm.energy import Joint, Params, log_posterior
+from setrbm.pooling import POOLINGS
 from setrbm.tools.errors import SetrbmError
 
 # Training has diverged when a parameter exceeds this.
@@ -22,7 +23,7 @@ class Spec:
     """The settings that all models trained together share."""
 
     constraint: Constraint = "xor"
-    pooling: Pooling = "hard"
+    pooling: str = "hard"
     discriminative: bool = True
     generative: bool = False
     visible: Visible = "binary"
@@ -34,13 +35,13 @@ class Spec:
     unit: Unit = "set"
 
     def __post_init__(self) -> None:
-        if self.pooling not in get_args(Pooling):
+        if self.pooling not in POOLINGS:
             raise ValueError(f"Engines pool all units alike. Got pooling={self.pooling!r}.")
 
     @property
     def joint(self) -> Joint:
-        """The joint distribution; the soft one for hard pooling, which has none."""
-        return Joint(self.constraint, self.pooling == "mean", self.visible)
+        """The joint distribution that is learned; the soft one for hard pooling, which has none."""
+        return Joint(self.constraint, POOLINGS[self.pooling].joint, self.visible)
 
 
 @dataclass(frozen=True)
@@ -97,13 +98,9 @@ class Session(Protocol):
 
 
 class Engine(Protocol):
-    """An implementation of the arithmetic.
-
-    ``copies_ahead`` says whether to place the next sets of a stream while the current ones are in use.
-    """
+    """An implementation of the arithmetic."""
 
     name: str
-    copies_ahead: bool
 
     def place(self, sets: LabeledSets, spec: Spec) -> Any:
         """Convert the sets once to the form the engine works on."""

@@ -22,7 +22,7 @@ from setrbm.engines.protocol import (
     within_bounds,
 )
 from setrbm.gibbs import HiddenState, contrastive_divergence
-from setrbm.pooling import set_pool
+from setrbm.pooling.pools import set_pool
 
 
 class ReferenceSession:
@@ -124,7 +124,6 @@ class ReferenceEngine:
     """The engine that all others are tested against."""
 
     name = "reference"
-    copies_ahead = False
 
     def place(self, sets: LabeledSets, spec: Spec) -> LabeledSets:
         """Return the sets unchanged."""

@@ -34,7 +34,7 @@ class ClassSetRBM(Trainable, BaseSetRBM):
     n_hidden : int
     constraint : {"xor", "or"}
         Whether a hidden feature is expected in one vector of the set, or possibly in several.
-    pooling : {"hard", "soft", "mean"}
+    pooling : {"hard", "soft", "mean"}, or another name of ``setrbm.pooling.POOLINGS``
         The maximum over the set (the paper's starred variants), the log-sum-exp, for which the posterior is exact, or
         the log-mean-exp, also exact but not in the paper: it responds to the share of vectors with a feature, not to
         their number.

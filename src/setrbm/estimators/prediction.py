@@ -23,6 +23,7 @@ from setrbm.estimators.labels import as_codes
 from setrbm.estimators.scoring import SetClassifierMixin
 from setrbm.estimators.settings import Settings
 from setrbm.explain import Explanation, explain
+from setrbm.pooling import POOLINGS
 from setrbm.scaling import RangeCheck, Scaling, checked_range
 from setrbm.shards import Shards
 from setrbm.tools.threads import as_threads
@@ -215,8 +216,10 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSetClass
         """
         bags, settings = self._input(X), self.settings_
         self._refuse_average("log_joint")
-        if settings.pooling == "hard":
-            raise ValueError("log_joint needs pooling='soft' or 'mean'. Got 'hard', which defines only a posterior.")
+        if not POOLINGS[settings.pooling].has_joint:
+            needed = " or ".join(repr(pooling.name) for pooling in POOLINGS.values() if pooling.has_joint)
+            got = f"Got {settings.pooling!r}, which defines only a posterior."
+            raise ValueError(f"log_joint needs pooling={needed}. {got}")
         return energy.log_joint(bags.X, bags.offsets, self._params(), self._joints()[0])
 
     def _joints(self) -> list[energy.Joint]:

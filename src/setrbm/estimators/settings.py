@@ -11,12 +11,12 @@ from typing import Annotated, Any, Self, cast, get_type_hints
 
 import numpy as np
 
-from setrbm._types import Constraint, Criterion, Floats, ModelPooling, Pooling, Unit, Visible
+from setrbm._types import Constraint, Criterion, Floats, Unit, Visible
 from setrbm.bags import Bags
 from setrbm.energy import Params
 from setrbm.engines import ENGINES
 from setrbm.engines.protocol import Model, Spec
-from setrbm.pooling import MIXED
+from setrbm.pooling import MIXED, MODEL_POOLINGS
 from setrbm.tools.threads import as_threads
 from setrbm.training import How, Schedule, initial_params
 
@@ -123,7 +123,7 @@ class Settings:
     unit: Annotated[Unit, one_of("set", "rbm", "mlp", "logit")]
     n_hidden: Annotated[int, integer]
     constraint: Annotated[Constraint, one_of("xor", "or")]
-    pooling: Annotated[ModelPooling, one_of("soft", "hard", "mean", "mixed")]
+    pooling: Annotated[str, one_of(*MODEL_POOLINGS)]
     objective: Annotated[str, one_of("discriminative", "generative", "hybrid")]
     visible: Annotated[Visible, one_of("binary", "gaussian")]
     learning_rate: Annotated[float, positive]
@@ -181,7 +181,7 @@ class Settings:
         )
 
     @property
-    def poolings(self) -> tuple[Pooling, ...]:
+    def poolings(self) -> tuple[str, ...]:
         """The poolings of equal parts of the hidden units, in order."""
         return MIXED if self.pooling == "mixed" else (self.pooling,)
 
@@ -199,7 +199,7 @@ class Settings:
         """Return what models with these settings share with others trained beside them."""
         return Spec(
             constraint=self.constraint,
-            pooling=cast(Pooling, self.pooling),
+            pooling=self.pooling,
             discriminative=self.objective != "generative",
             generative=self.generative,
             visible=self.visible,

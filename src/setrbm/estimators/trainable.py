@@ -22,6 +22,7 @@ from setrbm.estimators.inputs import (
 )
 from setrbm.estimators.progress import following
 from setrbm.estimators.settings import Settings, check_execution, flag, one_of
+from setrbm.pooling import POOLINGS
 from setrbm.shards import Shards
 from setrbm.tools.threads import as_threads
 from setrbm.training import HISTORY, InMemory, Monitor, Outcome, Schedule, Source, Streamed, Trainee, train
@@ -105,7 +106,7 @@ class Trainable(Saveable):
         check_execution(self)
         flag("early_stopping", self.early_stopping)
         # Averages, and other inputs to train on, are for estimators that choose.
-        one_of("soft", "hard", "mean")("pooling", self.pooling)
+        one_of(*POOLINGS)("pooling", self.pooling)
         one_of("auto", None)("scale", self.scale)
         return self._settings()
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from setrbm import draws
 from setrbm._types import Floats, Integers, Mask
-from setrbm.engines.ahead import one_ahead
 from setrbm.engines.protocol import Engine, Model, Session, Spec
 from setrbm.training.monitor import Epoch, Monitor
 from setrbm.training.schedule import Outcome, Schedule
@@ -133,8 +132,7 @@ class _Round:
 class _Rounds:
     """The rounds of a pass over the sets of every model.
 
-    Sets in memory are placed once and make one round. A stream, which all models share, is placed anew in every pass;
-    where the engine copies ahead, the next part is read and copied while the engine works on the one before.
+    Sets in memory are placed once and make one round. A stream, which all models share, is placed anew in every pass.
     """
 
     def __init__(self, engine: Engine, spec: Spec, models: Sequence[Model], sources: Sequence[Source]) -> None:
@@ -148,8 +146,7 @@ class _Rounds:
         return _Round(self.models, parts, [placed[id(part.sets)] for part in parts])
 
     def _read(self) -> Iterator[_Round]:
-        rounds = (self._round([part] * len(self.models)) for part in self.sources[0])
-        return one_ahead(rounds) if self.engine.copies_ahead else rounds
+        return (self._round([part] * len(self.models)) for part in self.sources[0])
 
     def mean(self, which: str, work: Callable[[_Round], Floats]) -> Floats | None:
         """Return the mean result of some work over all rounds, weighted by the sets used; None if there are none.

@@ -7,14 +7,14 @@ compiling         the decorator for kernels, and their cache on disk
 layout            how weights and sets are stored, and the records that kernels take
 random_numbers    the random numbers of ``setrbm.draws``
 scalar_math       exp, log and the logistic function
-lanes             loops over weights, written as vector instructions
-sampling_lanes    random numbers and the search for active inputs, written as vector instructions
+wide              several neighboring numbers as one value
 memory            conversion between the user's arrays and the records
 activations       ``a = c + W x``
 pools             pooled activations of a set, and their derivatives
 scoring           pools to logits, softmax
 best_vector       max-out classifiers
 gradients         the step of one set, discriminative and generative
+candidates        inputs that may be on
 reconstruction    inputs drawn given hidden units
 chains            Gibbs chains, contrastive divergence
 updates           the steps of a mini-batch, applied to the weights

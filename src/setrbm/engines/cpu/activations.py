@@ -2,45 +2,77 @@
 
 import numpy as np
 
-from setrbm.engines.cpu.compiling import kernel
-from setrbm.engines.cpu.lanes import gather_1, gather_2, gather_4, multiply_1, multiply_2
-from setrbm.engines.cpu.layout import LANE_SIZE, ZERO, flat_index, left_in_block
+from setrbm.engines.cpu.compiling import inlined_kernel, kernel
+from setrbm.engines.cpu.layout import OCTET, ZERO, entries, flat_index, left_in_block
+from setrbm.engines.cpu.wide import broadcast, element, load, plus_product, store, zeros
+
+
+@inlined_kernel
+def store_activations(total, scale, c, unit, a, place):
+    """Store c + scale * total for the units from one on."""
+    store(a, place, plus_product(load(c, unit, total), broadcast(scale, total), total))
 
 
 @kernel
-def activate(W, scale, c, values, cols, start, n, a, n_units):
-    """Write a = c + W x for one sparse vector; the sums of up to four lanes stay in registers."""
+def sum_entries(zero, W, at, stride, cols, values, scale, c, a, unit):
+    """Write the activations of some units, as many as there are zeros, for one sparse vector."""
+    total = zero
+    for k in range(len(values)):
+        row = at + element(cols, k) * stride
+        total = plus_product(total, broadcast(element(values, k), zero), load(W, row, zero))
+    store_activations(total, scale, c, unit, a, unit)
+
+
+@kernel
+def activate(W, scale, c, values, cols, a, n_units):
+    """Write a = c + W x for one sparse vector."""
     stride, j, last = W.shape[2], ZERO, np.int64(n_units)
     while j < last:
-        at, left = flat_index(W, j), left_in_block(j, last)
-        if left >= 4 * LANE_SIZE:
-            gather_4(W, at, stride, cols, values, start, n, scale, c, a, j)
-            j += 4 * LANE_SIZE
-        elif left >= 2 * LANE_SIZE:
-            gather_2(W, at, stride, cols, values, start, n, scale, c, a, j)
-            j += 2 * LANE_SIZE
+        at = flat_index(W, j)
+        if left_in_block(j, last) >= 4 * OCTET:
+            sum_entries(zeros(W, 32), W, at, stride, cols, values, scale, c, a, j)
+            j += 4 * OCTET
         else:
-            gather_1(W, at, stride, cols, values, start, n, scale, c, a, j)
-            j += LANE_SIZE
+            sum_entries(zeros(W, 8), W, at, stride, cols, values, scale, c, a, j)
+            j += OCTET
 
 
 @kernel
-def activate_dense(W, scale, c, values, at, size, a, n_units):
+def multiply_4(zero, W, at, stride, values, x, n_vectors, n, scale, c, a, row, unit):
+    """Write the activations of some units, as many as there are zeros, for four dense vectors from ``values[x]`` on.
+
+    The last one is repeated if there are fewer.
+    """
+    s1, s2, s3 = min(1, n_vectors - 1), min(2, n_vectors - 1), min(3, n_vectors - 1)
+    x1, x2, x3 = x + s1 * n, x + s2 * n, x + s3 * n
+    t0 = t1 = t2 = t3 = zero
+    for i in range(n):
+        w = load(W, at + i * stride, zero)
+        t0 = plus_product(t0, broadcast(element(values, x + i), zero), w)
+        t1 = plus_product(t1, broadcast(element(values, x1 + i), zero), w)
+        t2 = plus_product(t2, broadcast(element(values, x2 + i), zero), w)
+        t3 = plus_product(t3, broadcast(element(values, x3 + i), zero), w)
+    width = a.shape[1]
+    store_activations(t0, scale, c, unit, a, row * width + unit)
+    store_activations(t1, scale, c, unit, a, (row + s1) * width + unit)
+    store_activations(t2, scale, c, unit, a, (row + s2) * width + unit)
+    store_activations(t3, scale, c, unit, a, (row + s3) * width + unit)
+
+
+@kernel
+def activate_dense(W, scale, c, values, x, n_vectors, a, n_units):
     """Write a = c + W x for the dense vectors of a set, four at a time: W is read once for all four."""
-    last, n_features = np.int64(n_units), W.shape[1]
-    for s in range(0, size, 4):
-        # The last vector is repeated if fewer than four are left.
-        s1, s2, s3 = min(s + 1, size - 1), min(s + 2, size - 1), min(s + 3, size - 1)
-        x0, x1, x2, x3 = at + s * n_features, at + s1 * n_features, at + s2 * n_features, at + s3 * n_features
+    n, stride, last = W.shape[1], W.shape[2], np.int64(n_units)
+    for row in range(0, n_vectors, 4):
         j = ZERO
         while j < last:
-            place = flat_index(W, j)
-            if left_in_block(j, last) >= 2 * LANE_SIZE:
-                multiply_2(W, place, W.shape[2], values, x0, x1, x2, x3, n_features, scale, c, a, s, s1, s2, s3, j)
-                j += 2 * LANE_SIZE
+            at, left = flat_index(W, j), n_vectors - row
+            if left_in_block(j, last) >= 2 * OCTET:
+                multiply_4(zeros(W, 16), W, at, stride, values, x + row * n, left, n, scale, c, a, row, j)
+                j += 2 * OCTET
             else:
-                multiply_1(W, place, W.shape[2], values, x0, x1, x2, x3, n_features, scale, c, a, s, s1, s2, s3, j)
-                j += LANE_SIZE
+                multiply_4(zeros(W, 8), W, at, stride, values, x + row * n, left, n, scale, c, a, row, j)
+                j += OCTET
 
 
 @kernel
@@ -51,6 +83,5 @@ def activate_set(weights, sets, first, last, a, n_units):
         activate_dense(W, scale, c, sets.values, sets.starts[first], last - first, a, n_units)
         return
     for v in range(first, last):
-        at = sets.starts[v]
-        n = sets.starts[v + 1] - at
-        activate(W, scale, c, sets.values, sets.cols, at, n, a[v - first], n_units)
+        values, cols = entries(sets, v)
+        activate(W, scale, c, values, cols, a[v - first], n_units)

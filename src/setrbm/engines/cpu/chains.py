@@ -4,8 +4,8 @@ import numpy as np
 
 from setrbm.engines.cpu.compiling import kernel
 from setrbm.engines.cpu.gradients import add_statistics
-from setrbm.engines.cpu.layout import ZERO, padded_hidden
-from setrbm.engines.cpu.pools import pool_soft
+from setrbm.engines.cpu.layout import ZERO
+from setrbm.engines.cpu.pools import pool_joint
 from setrbm.engines.cpu.random_numbers import HIDDEN, HOLDER, TARGET, uniform, vector_key
 from setrbm.engines.cpu.reconstruction import draw_set
 from setrbm.engines.cpu.scalar_math import sigmoid
@@ -94,7 +94,7 @@ def add_generative_step(
 ):  # fmt: skip
     """Add the contrastive-divergence step, given the activations in the scratch memory."""
     size = sets.offsets[t + 1] - sets.offsets[t]
-    pool_soft(scratch, size, spec, scratch.pool, padded_hidden(spec))
+    pool_joint(scratch, size, spec)
     add_statistics(-rate, spec, weights, scratch, size, label, steps, steps.coef, row)
     start_chain(set_key, spec, weights, scratch, sets, t, label, chain)
     for step in range(1, spec.cd_steps + 1):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from setrbm.engines.cpu.compiling import kernel
+from setrbm.engines.cpu.pools import MAXIMUM
 from setrbm.engines.cpu.scalar_math import sigmoid
 
 
@@ -19,7 +20,7 @@ def add_discriminative_step(rate, spec, scratch, size, label, steps, first_row, 
             part = delta * scratch.slope[y, j]
             steps.U[y, j] += part
             g[j] += part
-    if spec.is_hard:
+    if spec.pooling == MAXIMUM:
         for j in range(last):
             s = scratch.winner[j]
             part = g[j] * sigmoid(-scratch.a[s, j]) if spec.is_or else g[j]

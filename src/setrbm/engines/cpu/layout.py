@@ -2,7 +2,7 @@
 
 Hidden units are stored in blocks of ``UNIT_BLOCK``. W has the shape (n_blocks, n_features, stride): the weights between
 one input and one block of units are one row of whole cache lines. Values per hidden unit are rows of
-``n_blocks * stride`` numbers. A *lane* is ``LANE_SIZE`` neighboring numbers, which one vector instruction processes.
+``n_blocks * stride`` numbers. A *lane* is ``OCTET`` neighboring numbers, which one vector instruction processes.
 Loops over hidden units cover whole lanes; the padding stays zero.
 
 W is stored divided by ``scale[0]``: weight decay multiplies that one number instead of every weight.
@@ -25,7 +25,7 @@ ZERO = np.int64(0)
 # The softplus terms of one block are summed as the log of one product: 64 factors between 1 and 2 do not overflow, not
 # even in float32. 64 numbers also fill whole cache lines.
 UNIT_BLOCK = np.int64(64)
-LANE_SIZE = np.int64(8)
+OCTET = np.int64(8)
 
 
 class FlatSets(NamedTuple):
@@ -50,11 +50,15 @@ class Weights(NamedTuple):
 
 
 class KernelSpec(NamedTuple):
-    """The choices of a Spec as flags and numbers, and the number of hidden units."""
+    """The choices of a Spec as flags and numbers, and the number of hidden units.
+
+    ``pooling`` is a number from ``pools``; the size costs are those of the pooling and of its joint distribution.
+    """
 
     is_or: bool
-    is_hard: bool
-    is_mean: bool
+    pooling: int
+    size_cost: float
+    joint_size_cost: float
     discriminative: bool
     is_gaussian: bool
     cd_steps: int
@@ -106,7 +110,7 @@ class Scratch(NamedTuple):
 class InputBounds(NamedTuple):
     """Bias, largest weight and sum of positive weights of every input, and scratch memory for one block of inputs.
 
-    The first three are in units of ``BIT``, and ``ORIGIN`` is added to the bias; ``find_candidates`` explains why.
+    The first three are in units of ``BIT``, and ``ORIGIN`` is added to the bias; ``word_limit`` explains why.
     ``measured_at`` is the last step in which an input was measured. ``candidates`` lists inputs; ``drive`` and
     ``drawn`` hold one number for each of them.
     """
@@ -140,6 +144,14 @@ class Steps(NamedTuple):
 
 
 @kernel
+def entries(sets, v):
+    """Return the values of a vector and their column numbers."""
+    first, last = sets.starts[v], sets.starts[v + 1]
+    at = first * sets.stride
+    return sets.values[first:last], sets.cols[at : at + last - first]
+
+
+@kernel
 def flat_index(W, unit):
     """Return the index of W[block, 0, column] of a unit in the flattened W."""
     return unit // UNIT_BLOCK * (W.shape[1] * W.shape[2]) + unit % UNIT_BLOCK
@@ -157,4 +169,4 @@ def padded_hidden(spec):
 
     It is unsigned: with a signed index, Numba checks at every step of a loop whether it is negative.
     """
-    return np.uint64(-(-spec.n_hidden // LANE_SIZE) * LANE_SIZE)
+    return np.uint64(-(-spec.n_hidden // OCTET) * OCTET)

@@ -5,7 +5,12 @@ import math
 import numpy as np
 
 from setrbm.engines.cpu.compiling import kernel
+from setrbm.engines.cpu.layout import padded_hidden
 from setrbm.engines.cpu.scalar_math import exp_nonpositive, log_positive, log_sigmoid
+
+MAXIMUM, LOG_SUM_EXP = np.int64(0), np.int64(1)
+# What computes each pooling.
+KERNELS = {"hard": MAXIMUM, "soft": LOG_SUM_EXP, "mean": LOG_SUM_EXP}
 
 
 @kernel
@@ -83,13 +88,22 @@ def finish_shares(share, size, total, pool, n_units):
 
 
 @kernel
-def pool_soft(scratch, size, spec, pool, n_units):
-    """Write the soft or mean pool of the activations in the scratch memory; the shares of the vectors are the same."""
-    if spec.is_or:
+def pool_set(scratch, size, is_or, pooling, size_cost, n_units):
+    """Write the pool of the activations in the scratch memory, and the first maximum or the shares of the vectors."""
+    pool = scratch.pool
+    if pooling == MAXIMUM:
+        pool_hard(scratch.a, size, is_or, pool, scratch.winner, n_units)
+    elif is_or:
         pool_or(scratch, size, pool, n_units)
     else:
         pool_xor(scratch, size, pool, n_units)
-    if spec.is_mean:
-        cost = pool.dtype.type(math.log(size))
+    if size_cost != 0:
+        cost = pool.dtype.type(size_cost * math.log(size))
         for j in range(n_units):
             pool[j] -= cost
+
+
+@kernel
+def pool_joint(scratch, size, spec):
+    """Write the pool of the joint distribution, and the shares of the vectors."""
+    pool_set(scratch, size, spec.is_or, LOG_SUM_EXP, spec.joint_size_cost, padded_hidden(spec))

@@ -34,11 +34,17 @@ def mix32(z):
 
 
 @kernel
+def random_word(key, unit):
+    """Return the 32 random bits of a key and a unit."""
+    low, high = np.uint32(key), np.uint32(key >> np.uint64(32))
+    return mix32(np.uint32(mix32(np.uint32(np.uint32(unit) * GOLDEN32 + low)) ^ high))
+
+
+@kernel
 def uniform(key, unit):
     """Return the number in (0, 1) of a key and a unit."""
-    low, high = np.uint32(key), np.uint32(key >> np.uint64(32))
-    word = mix32(np.uint32(mix32(np.uint32(np.uint32(unit) * GOLDEN32 + low)) ^ high))
-    return np.float32(np.int32(word >> np.uint32(9)) * np.int32(2) + np.int32(1)) * np.float32(2.0**-24)
+    odd = np.int32(random_word(key, unit) >> np.uint32(9)) * np.int32(2) + np.int32(1)
+    return np.float32(odd) * np.float32(2.0**-24)
 
 
 @kernel

@@ -9,21 +9,20 @@ import math
 import numpy as np
 
 from setrbm.engines.cpu.activations import activate_set
+from setrbm.engines.cpu.candidates import BIT, ORIGIN, find_candidates
 from setrbm.engines.cpu.compiling import kernel
-from setrbm.engines.cpu.lanes import dot_lanes, measure_lanes
 from setrbm.engines.cpu.layout import (
-    LANE_SIZE,
+    OCTET,
     UNIT_BLOCK,
     ZERO,
     InputBounds,
     flat_index,
-    left_in_block,
     padded_hidden,
 )
-from setrbm.engines.cpu.pools import pool_soft
+from setrbm.engines.cpu.pools import pool_joint
 from setrbm.engines.cpu.random_numbers import INPUT, INPUT_ANGLE, uniform, vector_key
-from setrbm.engines.cpu.sampling_lanes import BIT, ORIGIN, find_candidates, uniform_lanes
 from setrbm.engines.cpu.scalar_math import sigmoid
+from setrbm.engines.cpu.wide import larger, largest_of, load, plus, plus_product, sum_of, zeros
 
 # Inputs are drawn in blocks of this size.
 INPUT_BLOCK = np.int64(512)
@@ -52,22 +51,30 @@ def drives_by_list(W, stride, candidates, n_candidates, indices, n_active, drive
 
 
 @kernel
+def dot(W, index, row, unit, last):
+    """Return the dot product of W, from an index on, and a row from a unit to the last."""
+    total = zeros(W, 8)
+    for k in range((last - unit) // OCTET):
+        shift = k * OCTET
+        total = plus_product(total, load(W, index + shift, total), load(row, unit + shift, total))
+    return sum_of(total)
+
+
+@kernel
 def drives_by_row(W, candidates, n_candidates, row, high, drive):
     """Write the dot product of W_i with a row of zeros and ones for every candidate."""
     stride = W.shape[2]
     for k in range(n_candidates):
-        total, unit = W.dtype.type(0), ZERO
-        while unit < high:
-            n_lanes = left_in_block(unit, high) // LANE_SIZE
-            total += dot_lanes(W, flat_index(W, unit) + candidates[k] * stride, row, unit, n_lanes)
-            unit += UNIT_BLOCK
+        total = W.dtype.type(0)
+        for block in range(0, high, UNIT_BLOCK):
+            total += dot(W, flat_index(W, block) + candidates[k] * stride, row, block, min(block + UNIT_BLOCK, high))
         drive[k] = total
 
 
 @kernel
 def compute_drives(weights, spec, scratch, n_active, candidates, n_candidates, drive):
     """Write b_i + scale * sum of W_ij over the active units for every candidate."""
-    if n_active <= LANE_SIZE:
+    if n_active <= OCTET:
         flat = weights.W.reshape(weights.W.size)
         drives_by_list(flat, weights.W.shape[2], candidates, n_candidates, scratch.indices, n_active, drive)
     else:
@@ -75,6 +82,20 @@ def compute_drives(weights, spec, scratch, n_active, candidates, n_candidates, d
     scale = weights.scale[0]
     for k in range(n_candidates):
         drive[k] = weights.b[candidates[k]] + scale * drive[k]
+
+
+@kernel
+def write_uniforms(key, units, n, out):
+    """Write the numbers in (0, 1) of the listed units."""
+    for k in range(np.uint64(n)):
+        out[k] = uniform(key, units[k])
+
+
+@kernel
+def write_sigmoids(drive, n):
+    """Replace drives by their logistic function."""
+    for k in range(np.uint64(n)):
+        drive[k] = sigmoid(drive[k])
 
 
 @kernel
@@ -98,16 +119,15 @@ def draw_gaussian(key, angle, weights, spec, scratch, bounds, n_active, values, 
 def draw_binary(key, weights, spec, scratch, bounds, n_active, values, cols, at):
     """Draw every input, write those that are on, and return the end of the vector."""
     n_features, candidates, drive, drawn = len(weights.b), bounds.candidates, bounds.drive, bounds.drawn
-    low, high, most_active = np.uint32(key), np.uint32(key >> np.uint64(32)), weights.b.dtype.type(n_active)
+    most_active = weights.b.dtype.type(n_active)
     for first in range(0, n_features, INPUT_BLOCK):
         last = min(first + INPUT_BLOCK, n_features)
         n_candidates = find_candidates(
-            low, high, first, last, bounds.bias, bounds.peak, bounds.mass, weights.scale[0], most_active, candidates
+            key, first, last, bounds.bias, bounds.peak, bounds.mass, weights.scale[0], most_active, candidates
         )
         compute_drives(weights, spec, scratch, n_active, candidates, n_candidates, drive)
-        uniform_lanes(low, high, candidates, n_candidates, drawn)
-        for k in range(n_candidates):
-            drive[k] = sigmoid(drive[k])
+        write_uniforms(key, candidates, n_candidates, drawn)
+        write_sigmoids(drive, n_candidates)
         for k in range(n_candidates):
             values[at] = 1
             cols[at] = candidates[k]
@@ -128,7 +148,7 @@ def draw_set(set_key, step, spec, weights, scratch, bounds, samples, row, size):
             end = draw_binary(key, weights, spec, scratch, bounds, n_active, samples.values, samples.cols, at)
         samples.starts[row + s + 1] = end
     activate_set(weights, samples, row, row + size, scratch.a, padded_hidden(spec))
-    pool_soft(scratch, size, spec, scratch.pool, padded_hidden(spec))
+    pool_joint(scratch, size, spec)
 
 
 @kernel
@@ -146,6 +166,17 @@ def new_bounds(weights, n_units):
 
 
 @kernel
+def measure(W, index, n):
+    """Return the largest of n weights from an index on, at least 0, and the sum of the positive ones."""
+    zero = zeros(W, 8)
+    largest, total = zero, zero
+    for k in range(n // OCTET):
+        positive = larger(load(W, index + k * OCTET, zero), zero)
+        largest, total = larger(positive, largest), plus(total, positive)
+    return largest_of(largest), sum_of(total)
+
+
+@kernel
 def measure_bounds(weights, bounds, cols, at, n, n_units, now):
     """Measure the largest weight and the sum of positive weights of the listed inputs, each once per step."""
     W, last = weights.W, np.int64(n_units)
@@ -156,12 +187,8 @@ def measure_bounds(weights, bounds, cols, at, n, n_units, now):
         if bounds.measured_at[i] == now:
             continue
         bounds.measured_at[i] = now
-        bounds.peak[i], bounds.mass[i] = 0, 0
-        unit = ZERO
-        while unit < last:
-            n_lanes = left_in_block(unit, last) // LANE_SIZE
-            measure_lanes(W, flat_index(W, unit) + i * W.shape[2], n_lanes, bounds.peak, bounds.mass, i)
-            unit += UNIT_BLOCK
-        bounds.bias[i] = origin + bits * weights.b[i]
-        bounds.peak[i] *= bits
-        bounds.mass[i] *= bits
+        peak, mass = dtype(0), dtype(0)
+        for block in range(0, last, UNIT_BLOCK):
+            largest, total = measure(W, flat_index(W, block) + i * W.shape[2], min(UNIT_BLOCK, last - block))
+            peak, mass = largest if largest > peak else peak, mass + total
+        bounds.bias[i], bounds.peak[i], bounds.mass[i] = origin + bits * weights.b[i], bits * peak, bits * mass

@@ -22,7 +22,7 @@ from setrbm.energy import Params
 from setrbm.engines.gpu import limits, many, packed, sparse
 from setrbm.engines.gpu.device import OUT_OF_MEMORY, explained_errors, free_bytes, is_available
 from setrbm.engines.gpu.many import ManyModels
-from setrbm.engines.gpu.packed import Letters, PackedModel
+from setrbm.engines.gpu.packed import DeviceParams, PackedModel
 from setrbm.engines.gpu.sparse import SparseModel
 from setrbm.engines.gpu.store import HostStore, Store, entries_of, place
 from setrbm.engines.protocol import (
@@ -75,7 +75,7 @@ class GpuSession:
         self._one_by_one, self._side_by_side = [], None
         for m, model in enumerate(self.models):
             one = PackedModel(self.spec, replace(model, params=now[m]), self.dtype, self.device)
-            one.best = Letters.of(best[m], self.dtype, self.device) if together.has_best[m] else None
+            one.best = DeviceParams.of(best[m], self.dtype, self.device) if together.has_best[m] else None
             self._one_by_one.append(one)
 
     def run(self, placed: Sequence[Placed], orders: Sequence[Integers], epoch: int) -> Floats:
@@ -149,7 +149,6 @@ class GpuEngine:
     """The engine on one device: "cuda", or "cpu" to test it without a GPU."""
 
     name = "gpu"
-    copies_ahead = True
 
     def __init__(self, device: str = "cuda") -> None:
         self.device = device
@@ -181,12 +180,12 @@ class GpuEngine:
         placed = self.place(LabeledSets(bags, np.zeros(n, dtype=np.intp), np.ones(n)), spec)
         stores = [placed] if isinstance(placed, Store) else placed.pieces(np.arange(n), 1)
         with explained_errors():
-            letters = Letters.of(params, DTYPES[spec.dtype], self.device)
+            params_on_device = DeviceParams.of(params, DTYPES[spec.dtype], self.device)
             parts = []
             for store in stores:
                 for part in packed.chunks(store, np.arange(store.n_sets), len(params.c)):
                     batch = store.batch(torch.from_numpy(part).to(self.device), part)
-                    parts.append([tensor.cpu().numpy() for tensor in packed.forward(batch, letters, spec)])
+                    parts.append([tensor.cpu().numpy() for tensor in packed.forward(batch, params_on_device, spec)])
         pools, energies = zip(*parts, strict=True)
         return np.concatenate(pools), np.concatenate(energies)
 

@@ -16,6 +16,8 @@ MANY_MODELS = 100
 MANY_ENTRIES, LARGE_BATCH = 5_000_000, 64
 # The registers of a program hold at most this many hidden units, and this many hidden units times classes.
 MOST_HIDDEN, MOST_OUTER = 256, 2**14
+# The poolings that the kernels know; others are left to torch operations.
+KERNEL_POOLINGS = {"soft", "hard", "mean"}
 # An epoch of a sparse model keeps batches times features numbers on the device: at most this many.
 MOST_PLACES = 2**27
 # Compute capabilities of data-center GPUs, which do float64 at half the rate of float32; others at 1/32 or less.
@@ -27,7 +29,8 @@ DRIVER = "/dev/nvidiactl"
 def has_kernels(spec: Spec, model: Model) -> bool:
     """Return whether there are kernels for models of this kind and size."""
     n_hidden, n_classes = model.params.U.shape
-    return spec.unit == "set" and n_hidden <= MOST_HIDDEN and n_hidden * n_classes <= MOST_OUTER
+    known = spec.unit == "set" and spec.pooling in KERNEL_POOLINGS
+    return known and n_hidden <= MOST_HIDDEN and n_hidden * n_classes <= MOST_OUTER
 
 
 def has_room(n_sets: int, batch_size: int, n_features: int) -> bool:

@@ -56,17 +56,18 @@ class _Lists:
 
     Attributes
     ----------
-    matrix, which, lengths : torch.Tensor
-        The lists as rows, the row of each model, and the length of each row.
+    tensors : tuple of torch.Tensor
+        The lists as rows of a matrix, the length of each row, and the row of each model.
+    longest : int
+        The length of a row of the matrix.
     active : ndarray
         Models whose list is not empty.
     weights : ndarray
         Total weight of each model's sets; 1 if there are none.
     """
 
-    matrix: torch.Tensor
-    which: torch.Tensor
-    lengths: torch.Tensor
+    tensors: tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+    longest: int
     active: Integers
     weights: Floats
 
@@ -97,10 +98,10 @@ class ManyModels:
         HP, FP, CP, _ = self._padded().values()
         sizes = {"W": (FP, HP), "U": (HP, CP), "b": (FP,), "c": (HP,), "d": (CP,)}
         stacked = []
-        for letter, size in sizes.items():
+        for name, size in sizes.items():
             whole = torch.zeros((len(params), *size), dtype=self.dtype)
             for place, one in zip(whole.numpy(), params, strict=True):
-                array = one.W.T if letter == "W" else getattr(one, letter)
+                array = one.W.T if name == "W" else getattr(one, name)
                 place[tuple(slice(n) for n in array.shape)] = array
             stacked.append(whole.to(self.device))
         return stacked
@@ -127,9 +128,12 @@ class ManyModels:
             place[: len(row)] = row
         totals = np.array([float(store.host_weights[row].sum()) if len(row) else 1.0 for row in rows])
         return _Lists(
-            self._copied(f"{kind} lists", matrix),
-            self._copied(f"{kind} rows", row_of),
-            self._copied(f"{kind} lengths", lengths),
+            (
+                self._copied(f"{kind} lists", matrix),
+                self._copied(f"{kind} lengths", lengths),
+                self._copied(f"{kind} rows", row_of),
+            ),
+            matrix.shape[1],
             np.flatnonzero(lengths[row_of] > 0),
             totals[row_of],
         )
@@ -174,34 +178,35 @@ class ManyModels:
             self._buffers.append(torch.empty(numbers, dtype=self.dtype, device=self.device))
         self._room = largest
 
-    def _settings(self) -> dict[str, Any]:
-        """Return the compile-time settings of both kernels."""
-        return self._padded() | {
-            "T": TILE,
-            "OR": self.spec.constraint == "or",
-            "HARD": self.spec.pooling == "hard",
-            "MEAN": self.spec.pooling == "mean",
-            "num_warps": WARPS,
-            "num_stages": STAGES,
-        }
+    def _arguments(self, store: Store) -> tuple[Any, Any, Any, Any]:
+        """Return models, sets, shape and variant as both kernels take them."""
+        from setrbm.engines.gpu import kernel_records as records
+
+        X = store.rows.dense()
+        sets = records.Sets(X, store.offsets, store.labels, store.weights, store.numbers)
+        return (
+            records.Models(*self.now),
+            sets,
+            records.shape_of(**self._padded(), T=TILE),
+            records.variant_of(self.spec),
+        )
 
     def run(self, stores: Sequence[Store], orders: Sequence[Integers], epoch: int) -> Floats:
         """Train each model on the sets of its order and return the mean losses; NaN if the order is empty."""
-        from setrbm.engines.gpu.many_kernels import train_epoch
+        from setrbm.engines.gpu import kernel_records as records
+        from setrbm.engines.gpu import many_kernels as kernels
 
         store, firsts = self._joined(stores)
         lists = self._lists("train", orders, store, firsts)
         losses = torch.full((self.n_models,), torch.nan, dtype=self.dtype, device=self.device)
-        W, U, b, c, d = self.now
+        models, sets, shape, variant = self._arguments(store)
+        learning = records.Learning(self.seeds, self.rates, self.generative_rates, self.shrinks)
         for number, part in enumerate(self._launches(lists.active, int(store.host_sizes.max()))):
-            train_epoch[(len(part),)](
-                W, U, b, c, d, store.rows.dense(), store.offsets, store.labels, store.weights, store.numbers,
-                lists.matrix, lists.which, lists.lengths, self._copied(f"train part {number}", part),
-                self.seeds, self.rates, self.generative_rates, self.shrinks, losses,
-                *self._buffers, torch.tensor([epoch], device=self.device),
-                lists.matrix.shape[1], self._room, *self.shape, K=self.spec.cd_steps,
-                DISCRIMINATIVE=self.spec.discriminative, GENERATIVE=self.spec.generative,
-                GAUSSIAN=self.spec.visible == "gaussian", **self._settings(),
+            chosen = records.Lists(*lists.tensors, self._copied(f"train part {number}", part))
+            kernels.train_epoch[(len(part),)](
+                models, sets, chosen, learning, records.Buffers(*self._buffers), losses,
+                torch.tensor([epoch], device=self.device), lists.longest, self._room, *self.shape, shape, variant,
+                records.objective_of(self.spec), num_warps=WARPS, num_stages=STAGES,
             )  # fmt: skip
         in_bounds = torch.stack([(tensor.abs() <= LARGEST).flatten(1).all(1) for tensor in self.now]).all(0)
         total = torch.where(in_bounds | torch.isnan(losses), losses, torch.inf).cpu().numpy().astype(float)
@@ -209,17 +214,18 @@ class ManyModels:
 
     def score(self, stores: Sequence[Store], which_sets: Sequence[Integers]) -> Floats:
         """Return each model's mean loss and error over its sets."""
-        from setrbm.engines.gpu.many_kernels import score_sets
+        from setrbm.engines.gpu import kernel_records as records
+        from setrbm.engines.gpu import many_kernels as kernels
 
         store, firsts = self._joined(stores)
         lists = self._lists("score", which_sets, store, firsts)
         scores = torch.full((self.n_models, 2), torch.nan, dtype=self.dtype, device=self.device)
-        W, U, _, c, d = self.now
+        models, sets, shape, variant = self._arguments(store)
         for number, part in enumerate(self._launches(lists.active, int(store.host_sizes.max()))):
-            score_sets[(len(part),)](
-                W, U, c, d, store.rows.dense(), store.offsets, store.labels, store.weights, lists.matrix, lists.which,
-                lists.lengths, self._copied(f"score part {number}", part), scores,
-                self._buffers[0], lists.matrix.shape[1], self._room, *self.shape, **self._settings(),
+            chosen = records.Lists(*lists.tensors, self._copied(f"score part {number}", part))
+            kernels.score_sets[(len(part),)](
+                models, sets, chosen, records.Buffers(*self._buffers), scores, lists.longest, self._room, *self.shape,
+                shape, variant, num_warps=WARPS, num_stages=STAGES,
             )  # fmt: skip
         return np.asarray(scores.cpu().numpy().astype(float) / lists.weights[:, np.newaxis])
 

@@ -1,6 +1,6 @@
 """One model on a device: every variant, on mini-batches of packed sets, dense or sparse.
 
-The functions mirror ``pooling``, ``energy``, ``gibbs`` and ``max_out``; W is stored transposed, one row per feature.
+The functions mirror ``energy``, ``gibbs`` and ``max_out``; W is stored transposed, one row per feature.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from setrbm import draws
 from setrbm._types import Floats, Integers
 from setrbm.energy import Params
 from setrbm.engines.gpu import torch_draws
+from setrbm.engines.gpu.pools import first_largest, pool_and_share, set_pool
 from setrbm.engines.gpu.store import Batch, DenseRows, Store
 from setrbm.engines.protocol import LARGEST, Model, Spec
 
@@ -25,7 +26,7 @@ SCORED_AT_ONCE = 2**26
 
 
 @dataclass
-class Letters:
+class DeviceParams:
     """The parameters on the device; Wt is W transposed."""
 
     Wt: torch.Tensor
@@ -35,33 +36,33 @@ class Letters:
     d: torch.Tensor
 
     @staticmethod
-    def of(params: Params, dtype: Any, device: Any) -> Letters:
+    def of(params: Params, dtype: Any, device: Any) -> DeviceParams:
         """Copy parameters to a device."""
         # The kernels need contiguous rows.
         W, *others = (torch.tensor(array, dtype=dtype, device=device).contiguous() for array in params.arrays())
-        return Letters(W.T.contiguous(), *others)
+        return DeviceParams(W.T.contiguous(), *others)
 
     def tensors(self) -> tuple[torch.Tensor, ...]:
         """Return the five tensors."""
         return self.Wt, self.U, self.b, self.c, self.d
 
-    def copy(self) -> Letters:
+    def copy(self) -> DeviceParams:
         """Return a deep copy."""
-        return Letters(*(tensor.clone() for tensor in self.tensors()))
+        return DeviceParams(*(tensor.clone() for tensor in self.tensors()))
 
     def params(self) -> Params:
         """Copy the parameters to the host."""
         Wt, *others = (tensor.cpu().numpy() for tensor in self.tensors())
         return Params(Wt.T.copy(), *others)
 
-    def add(self, step: float, other: Letters) -> None:
+    def add(self, step: float, other: DeviceParams) -> None:
         """Add ``step`` times other parameters, in place."""
         for mine, theirs in zip(self.tensors(), other.tensors(), strict=True):
             mine.add_(theirs, alpha=step)
 
-    def zeros(self) -> Letters:
+    def zeros(self) -> DeviceParams:
         """Return parameters of the same shapes, all zero."""
-        return Letters(*(torch.zeros_like(tensor) for tensor in self.tensors()))
+        return DeviceParams(*(torch.zeros_like(tensor) for tensor in self.tensors()))
 
     def in_bounds(self) -> torch.Tensor:
         """Return whether every absolute value is at most ``LARGEST``, as a tensor."""
@@ -76,71 +77,35 @@ class Hidden:
     h: torch.Tensor
 
 
-def activations(rows: Any, p: Letters) -> torch.Tensor:
+def activations(rows: Any, p: DeviceParams) -> torch.Tensor:
     """Return c + W x of every vector."""
     a: torch.Tensor = rows.times(p.Wt) + p.c
     return a
 
 
-def soft_pool(v: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the log-sum-exp of each set and the softmax of each vector within its set."""
-    peak = batch.over_sets(v, "max")
-    scaled = torch.exp(v - peak[batch.set_of])
-    total = batch.over_sets(scaled, "sum")
-    return peak + torch.log(total), scaled / total[batch.set_of]
-
-
-def joint_pool(a: torch.Tensor, batch: Batch, spec: Spec) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the soft or mean pool of each set, and the share of each vector in it."""
-    pool, share = soft_pool(a if spec.constraint == "xor" else logsigmoid(a), batch)
-    if spec.pooling == "mean":
-        pool = pool - torch.log(torch.diff(batch.ends).to(pool.dtype))[:, None]
-    return pool, share
-
-
-def first_largest(v: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the largest value of each set, and for each vector whether it is the first to have it."""
-    peak = batch.over_sets(v, "max")
-    places = torch.arange(len(v), device=v.device, dtype=v.dtype)[:, None]
-    candidates = torch.where(v == peak[batch.set_of], places, float(len(v)))
-    return peak, places == batch.over_sets(candidates, "min")[batch.set_of]
-
-
-def set_pool(a: torch.Tensor, batch: Batch, spec: Spec) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the pooled activations and their derivatives with respect to the activations."""
-    if spec.pooling != "hard":
-        pool, slope = joint_pool(a, batch, spec)
-    else:
-        pool, first = first_largest(a, batch)
-        slope = first.to(a.dtype)
-        if spec.constraint == "or":
-            pool = logsigmoid(pool)
-    return pool, slope if spec.constraint == "xor" else slope * torch.sigmoid(-a)
-
-
-def free_energies(pool: torch.Tensor, p: Letters) -> torch.Tensor:
+def free_energies(pool: torch.Tensor, p: DeviceParams) -> torch.Tensor:
     """Return F of every set and class."""
     return -p.d - torch.stack([-logsigmoid(-pool - U).sum(1) for U in p.U.T], dim=1)
 
 
-def pool_gradient(pool: torch.Tensor, p: Letters, delta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def pool_gradient(pool: torch.Tensor, p: DeviceParams, delta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Propagate the derivatives with respect to the logits back to the pool and to U."""
     parts = [delta[:, [y]] * torch.sigmoid(pool + p.U[:, y]) for y in range(len(p.d))]
     return torch.stack(parts).sum(0), torch.stack([part.sum(0) for part in parts], dim=1)
 
 
-def forward(batch: Batch, p: Letters, spec: Spec) -> tuple[torch.Tensor, torch.Tensor]:
+def forward(batch: Batch, p: DeviceParams, spec: Spec) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the pooled activations (for max-out: of the deciding vector) and the free energies."""
     a = activations(batch.rows, p)
     if spec.unit == "set":
-        pool, _ = set_pool(a, batch, spec)
+        pool, _ = set_pool(a, batch, spec.constraint, spec.pooling)
         return pool, free_energies(pool, p)
     logits = unit_logits(a, p, spec)
     decider = deciding_vectors(logits, batch)
     return a[decider], -logits[decider]
 
 
-def unit_logits(a: torch.Tensor, p: Letters, spec: Spec) -> torch.Tensor:
+def unit_logits(a: torch.Tensor, p: DeviceParams, spec: Spec) -> torch.Tensor:
     """Return the logits of the vectors in a max-out model."""
     if spec.unit == "rbm":
         return -free_energies(a, p)
@@ -163,20 +128,20 @@ def posterior_step(logits: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, to
     return -log_p.gather(1, labels)[:, 0], delta * batch.weights[:, None]
 
 
-def discriminative(batch: Batch, p: Letters, spec: Spec) -> tuple[torch.Tensor, Letters]:
+def discriminative(batch: Batch, p: DeviceParams, spec: Spec) -> tuple[torch.Tensor, DeviceParams]:
     """Return each set's loss and the gradient of their weighted sum."""
     a = activations(batch.rows, p)
     if spec.unit != "set":
         return _max_out(a, batch, p, spec)
-    pool, slope = set_pool(a, batch, spec)
+    pool, slope = set_pool(a, batch, spec.constraint, spec.pooling)
     loss, delta = posterior_step(-free_energies(pool, p), batch)
     d_pool, d_U = pool_gradient(pool, p, delta)
     d_a = d_pool[batch.set_of] * slope
-    gradient = Letters(batch.rows.transposed_times(d_a), d_U, torch.zeros_like(p.b), d_a.sum(0), delta.sum(0))
+    gradient = DeviceParams(batch.rows.transposed_times(d_a), d_U, torch.zeros_like(p.b), d_a.sum(0), delta.sum(0))
     return loss, gradient
 
 
-def _max_out(a: torch.Tensor, batch: Batch, p: Letters, spec: Spec) -> tuple[torch.Tensor, Letters]:
+def _max_out(a: torch.Tensor, batch: Batch, p: DeviceParams, spec: Spec) -> tuple[torch.Tensor, DeviceParams]:
     logits = unit_logits(a, p, spec)
     decider = deciding_vectors(logits, batch)
     loss, delta = posterior_step(logits[decider], batch)
@@ -190,7 +155,7 @@ def _max_out(a: torch.Tensor, batch: Batch, p: Letters, spec: Spec) -> tuple[tor
     else:
         d_decider = delta[:, 1:]
     d_a = torch.zeros_like(a).index_copy(0, decider, d_decider)
-    return loss, Letters(batch.rows.transposed_times(d_a), d_U, torch.zeros_like(p.b), d_decider.sum(0), d_d)
+    return loss, DeviceParams(batch.rows.transposed_times(d_a), d_U, torch.zeros_like(p.b), d_decider.sum(0), d_d)
 
 
 class BatchDraws:
@@ -220,16 +185,16 @@ class BatchDraws:
 
 
 def hidden_probabilities(
-    a: torch.Tensor, labels: torch.Tensor, batch: Batch, p: Letters, spec: Spec
+    a: torch.Tensor, labels: torch.Tensor, batch: Batch, p: DeviceParams, spec: Spec
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return p(h = 1 | X, y) and p(g = 1 | X, y)."""
-    pool, share = joint_pool(a, batch, spec)
+    pool, share = pool_and_share(a, batch, spec.constraint, spec.joint.pooling)
     g = share * torch.sigmoid(pool + p.U.T[labels])[batch.set_of]
     return (g, g) if spec.constraint == "xor" else (g + (1.0 - g) * torch.sigmoid(a), g)
 
 
 def sample_hidden(
-    a: torch.Tensor, labels: torch.Tensor, batch: Batch, p: Letters, spec: Spec, chain: BatchDraws, step: int
+    a: torch.Tensor, labels: torch.Tensor, batch: Batch, p: DeviceParams, spec: Spec, chain: BatchDraws, step: int
 ) -> Hidden:
     """Draw g given X and y; under "or", then h given g and X."""
     _, g = hidden_probabilities(a, labels, batch, p, spec)
@@ -248,7 +213,7 @@ def sample_hidden(
 
 
 def sample_visible(
-    state: Hidden, p: Letters, spec: Spec, chain: BatchDraws, step: int
+    state: Hidden, p: DeviceParams, spec: Spec, chain: BatchDraws, step: int
 ) -> tuple[DenseRows, torch.Tensor]:
     """Draw the vectors and the labels given the hidden units."""
     mean = p.b + state.h @ p.Wt.T
@@ -262,13 +227,15 @@ def sample_visible(
     return DenseRows(X), passed.clamp(max=len(p.d) - 1)
 
 
-def statistics(rows: Any, a: torch.Tensor, labels: torch.Tensor, batch: Batch, p: Letters, spec: Spec) -> Letters:
+def statistics(
+    rows: Any, a: torch.Tensor, labels: torch.Tensor, batch: Batch, p: DeviceParams, spec: Spec
+) -> DeviceParams:
     """Return the weighted sum over sets of E[-dE / dtheta] given X and y; the bias of Gaussian inputs cancels."""
     h, g = hidden_probabilities(a, labels, batch, p, spec)
     per_vector = batch.weights[batch.set_of][:, None]
     target = torch.nn.functional.one_hot(labels, len(p.d)).to(a.dtype) * batch.weights[:, None]
     h = h * per_vector
-    return Letters(
+    return DeviceParams(
         rows.transposed_times(h),
         batch.over_sets(g, "sum").T @ target,
         rows.transposed_times(per_vector)[:, 0],
@@ -278,8 +245,8 @@ def statistics(rows: Any, a: torch.Tensor, labels: torch.Tensor, batch: Batch, p
 
 
 def contrastive_divergence(
-    batch: Batch, p: Letters, spec: Spec, chain: BatchDraws, state: Hidden | None
-) -> tuple[Letters, Hidden]:
+    batch: Batch, p: DeviceParams, spec: Spec, chain: BatchDraws, state: Hidden | None
+) -> tuple[DeviceParams, Hidden]:
     """Return the contrastive-divergence gradient of -log p(X, y) and the chain's last hidden state."""
     a = activations(batch.rows, p)
     if state is None:
@@ -299,8 +266,8 @@ class PackedModel:
 
     def __init__(self, spec: Spec, model: Model, dtype: Any, device: Any) -> None:
         self.spec, self.model, self.device = spec, model, device
-        self.now = Letters.of(model.params, dtype, device)
-        self.best: Letters | None = None
+        self.now = DeviceParams.of(model.params, dtype, device)
+        self.best: DeviceParams | None = None
         self.chains: dict[int, Hidden] = {}
 
     def run(self, store: Store, order: Integers, epoch: int) -> float:

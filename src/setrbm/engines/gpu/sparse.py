@@ -15,7 +15,6 @@ import torch
 
 from setrbm._types import Integers
 from setrbm.bags import offsets_of
-from setrbm.engines.gpu.graphs import repeat
 from setrbm.engines.gpu.limits import has_kernels, has_room
 from setrbm.engines.gpu.many import TILE, padded
 from setrbm.engines.gpu.packed import PackedModel
@@ -120,13 +119,16 @@ class SparseModel(PackedModel):
             self._entries = (store, _ByFeature.of(cast(SparseRows, store.rows)))
         prepared = _prepared(store, self._entries[1], order, self.spec.batch_size)
         losses = torch.empty(len(order), dtype=self.now.c.dtype, device=self.device)
-        repeat(self._launches(store, prepared, losses), -(-len(order) // self.spec.batch_size), self.device)
+        step = self._launches(store, prepared, losses)
+        for number in range(-(-len(order) // self.spec.batch_size)):
+            step(number)
         weights = store.weights[prepared.order]
         mean = (losses * weights).sum() / weights.sum()
         return float(torch.where(self.now.in_bounds(), mean, torch.inf))
 
-    def _launches(self, store: Store, epoch: _Epoch, losses: torch.Tensor) -> Callable[[], None]:
-        """Return a function that takes the next step of an epoch, always with the same launches."""
+    def _launches(self, store: Store, epoch: _Epoch, losses: torch.Tensor) -> Callable[[int], None]:
+        """Return a function that takes one step of an epoch."""
+        from setrbm.engines.gpu import kernel_records as records
         from setrbm.engines.gpu import sparse_kernels as kernels
 
         stored = cast(SparseRows, store.rows)
@@ -139,19 +141,17 @@ class SparseModel(PackedModel):
         most_sets = min(size, n_sets)
         A, parts, deltas = new(most_rows, HP), new(most_sets, CP + 1, HP), new(most_sets, CP)
         rates = p.c.new_tensor([self.model.learning_rate, self.model.shrink(self.spec)])
-        step = torch.zeros(1, dtype=torch.int32, device=self.device)
-        batch = (step, size, n_sets)
-        pooling = self.spec.pooling
-        variant = {"OR": self.spec.constraint == "or", "HARD": pooling == "hard", "MEAN": pooling == "mean"}
+        variant = records.variant_of(self.spec)
 
-        def work() -> None:
+        def take(step: int) -> None:
+            batch = (step, size, n_sets)
             kernels.vector_activations[(most_rows,)](
                 *batch, epoch.ends, p.Wt, p.c, stored.values, stored.columns, stored.starts, epoch.rows, A, n_hidden,
                 HP=HP, E=VECTOR_ENTRIES, num_warps=4,
             )  # fmt: skip
             kernels.set_steps[(most_sets,)](
                 *batch, rates, A, epoch.ends, store.labels, store.weights, epoch.order, p.U, p.d, parts, deltas, losses,
-                n_hidden, n_classes, HP=HP, CP=CP, T=TILE, num_warps=4, **variant,
+                n_hidden, n_classes, HP=HP, CP=CP, T=TILE, variant=variant, num_warps=4,
             )  # fmt: skip
             kernels.feature_steps[(n_features,)](
                 step, n_features, rates, p.Wt, A, epoch.starts, epoch.places, epoch.values, n_hidden,
@@ -160,6 +160,5 @@ class SparseModel(PackedModel):
             kernels.outer_steps[(n_classes + 1,)](
                 *batch, rates, p.U, p.c, p.d, parts, deltas, n_hidden, n_classes, HP=HP, CP=CP, T=TILE, num_warps=4
             )  # fmt: skip
-            step.add_(1)
 
-        return work
+        return take

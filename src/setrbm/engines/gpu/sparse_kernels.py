@@ -1,7 +1,10 @@
 """Triton kernels for one large model on sparse sets: four launches per mini-batch.
 
+An epoch over 16,808 mail-like sets takes 13 ms on an H200, a tenth of the time of torch operations
+(``lab/experiments/engine_gains.py``).
+
 W is stored transposed, one row per feature, as in ``packed``. No two programs write to the same address, and every sum
-has a fixed order, so that results are reproducible bit by bit. The kernels read the number of the batch from ``step``.
+has a fixed order, so that results are reproducible bit by bit. ``step`` is the number of the batch.
 Floating-point arguments are passed as tensors, because Triton converts Python floats to float32.
 """
 
@@ -10,17 +13,17 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from setrbm.engines.gpu.many_kernels import _cost, _log_posterior, _logits, _sigmoid, _soft_pool, _value
+from setrbm.engines.gpu.kernel_parts import _cost, _log_posterior, _logits, _sigmoid, _soft_pool, _value
 
 
 @triton.jit
 def _sets_of(step, size, n_sets):
     """Return the first set of a batch and the number of its sets."""
-    first = tl.load(step) * size
+    first = step * size
     return first, tl.minimum(size, n_sets - first)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["step"])
 def vector_activations(
     step, size, n_sets, ends, Wt, c, values, columns, starts, rows, A, n_hidden, HP: tl.constexpr, E: tl.constexpr
 ):  # fmt: skip
@@ -45,11 +48,10 @@ def vector_activations(
         tl.store(A + p.to(tl.int64) * HP + j, a)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["step"])
 def set_steps(
     step, size, n_sets, rates, A_all, ends, labels, weights, chosen, U, d, parts, deltas, losses, n_hidden, n_classes,
-    HP: tl.constexpr, CP: tl.constexpr, T: tl.constexpr, OR: tl.constexpr, HARD: tl.constexpr,
-    MEAN: tl.constexpr,
+    HP: tl.constexpr, CP: tl.constexpr, T: tl.constexpr, variant,
 ):  # fmt: skip
     """Pool each set of a batch, and replace the activations of its vectors by their coefficients in the step of W.
 
@@ -69,35 +71,36 @@ def set_steps(
         U_k = tl.load(U + j[:, None] * n_classes + y[None, :], mask=in_j[:, None] & in_y[None, :], other=0.0)
         dtype: tl.constexpr = U_k.dtype
         best, winner = tl.full([HP], float("-inf"), dtype), tl.zeros([HP], tl.int32)
-        if HARD:
+        if variant.HARD:
             for begin in range(0, n, T):
                 s = begin + tl.arange(0, T)
                 a = tl.load(A + s[:, None] * HP + j[None, :], mask=(s < n)[:, None], other=float("-inf"))
                 highest = tl.max(a, axis=0)
                 winner = tl.where(highest > best, begin + tl.argmax(a, axis=0), winner)
                 best = tl.maximum(best, highest)
-            pool = _value(best, OR)
+            pool = _value(best, variant.OR)
         else:
-            pool = _soft_pool(A, n, j, dtype, HP, T, OR)
-        logits, o = _logits(pool - _cost(n, dtype, MEAN), U_k, tl.load(d + y, mask=in_y, other=0.0), in_j, in_y)
+            pool = _soft_pool(A, n, j, dtype, HP, T, variant.OR)
+        cost = _cost(n, dtype, variant.SIZE_COST)
+        logits, o = _logits(pool - cost, U_k, tl.load(d + y, mask=in_y, other=0.0), in_j, in_y)
         log_p = _log_posterior(logits)
         is_label = y == label
         delta = tl.where(in_y, tl.load(rates) / n_own * weight * (tl.exp(log_p) - is_label.to(dtype)), 0.0)
         part = tl.where(in_j[:, None], _sigmoid(o), 0.0) * delta[None, :]
         moved = tl.sum(part, axis=1)
-        if HARD and OR:
+        if variant.HARD and variant.OR:
             moved = moved * _sigmoid(-best)
         total = tl.zeros([HP], dtype)
         for begin in range(0, n, T):
             s = begin + tl.arange(0, T)
             here = (s < n)[:, None]
             at = A + s[:, None] * HP + j[None, :]
-            if HARD:
+            if variant.HARD:
                 slope = (winner[None, :] == s[:, None]).to(dtype)
             else:
                 a = tl.load(at, mask=here, other=0.0)
-                slope = tl.exp(_value(a, OR) - pool[None, :])
-                if OR:
+                slope = tl.exp(_value(a, variant.OR) - pool[None, :])
+                if variant.OR:
                     slope = slope * _sigmoid(-a)
             coefficient = tl.where(here & in_j[None, :], moved[None, :] * slope, 0.0)
             total += tl.sum(coefficient, axis=0)
@@ -109,13 +112,13 @@ def set_steps(
         tl.store(losses + at_set, -tl.sum(tl.where(is_label, log_p, 0.0), axis=0))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["step"])
 def feature_steps(
     step, n_features, rates, Wt, A, all_starts, places, values, n_hidden, HP: tl.constexpr, E: tl.constexpr
 ):  # fmt: skip
     """Update the row of W of each feature from the vectors of the batch that have it."""
     f = tl.program_id(0)
-    starts = all_starts + tl.load(step).to(tl.int64) * n_features
+    starts = all_starts + step.to(tl.int64) * n_features
     j = tl.arange(0, HP)
     in_j = j < n_hidden
     first = tl.load(starts + f)
@@ -132,7 +135,7 @@ def feature_steps(
     tl.store(at, w * tl.load(rates + 1) - total, mask=in_j)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["step"])
 def outer_steps(
     step, size, n_sets, rates, U, c, d, parts, deltas, n_hidden, n_classes,
     HP: tl.constexpr, CP: tl.constexpr, T: tl.constexpr,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,6 @@ import torch
 
 from setrbm._types import Floats, Integers
 from setrbm.bags import offsets_of
-from setrbm.engines.ahead import one_ahead
 from setrbm.engines.gpu import limits
 from setrbm.engines.protocol import LabeledSets
 
@@ -165,25 +163,9 @@ class Batch:
 
 
 def place(sets: LabeledSets, dtype: Any, device: Any, numbers: Integers | None = None) -> Store:
-    """Copy labeled sets to a device while it works; ``numbers`` are their indices in the whole stream."""
-    with _copy_stream(device):
-        return _placed(sets, dtype, device, np.arange(len(sets.y)) + sets.first if numbers is None else numbers)
+    """Copy labeled sets to a device; ``numbers`` are their indices in the whole stream."""
+    numbers = np.arange(len(sets.y)) + sets.first if numbers is None else numbers
 
-
-@contextmanager
-def _copy_stream(device: Any) -> Iterator[None]:
-    """Copy on a stream of its own: copies do not wait for training."""
-    if torch.device(device).type != "cuda":
-        yield
-        return
-    stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-    with torch.cuda.stream(stream):
-        yield
-    # The copies may be used at once. They are freed only after their last use, since every run waits for its end.
-    stream.synchronize()
-
-
-def _placed(sets: LabeledSets, dtype: Any, device: Any, numbers: Integers) -> Store:
     def tensor(array: Any, kind: Any) -> torch.Tensor:
         # Torch warns about read-only arrays, such as those of a mapped file.
         array = np.require(array, requirements=["C", "W"])
@@ -219,7 +201,7 @@ def entries_of(sets: LabeledSets) -> Integers:
 
 @dataclass(frozen=True)
 class HostStore:
-    """Labeled sets that do not fit on the device: they are copied in pieces, each while the one before it is in use.
+    """Labeled sets that do not fit on the device: they are copied in pieces.
 
     Attributes
     ----------
@@ -244,7 +226,7 @@ class HostStore:
                 borders.append(batch * batch_size)
                 begin, held = batch, 0.0
             held += entries
-        return one_ahead(self._piece(part) for part in np.split(order, borders))
+        return (self._piece(part) for part in np.split(order, borders))
 
     def _piece(self, which: Integers) -> Store:
         sets = LabeledSets(self.sets.bags[which], self.sets.y[which], self.sets.weight[which])
