@@ -17,8 +17,6 @@ it once; a hybrid step reads it three times. scripts/bench runs this file only i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from unittest.mock import patch
 
 import numpy as np
 
@@ -38,7 +36,6 @@ N_MODELS, N_FOLDS, N_HIDDEN = 1200, 50, 100
 LEARNED = 0.72
 LARGE = (16_808, 160_372, 6)
 BATCH = 256
-IN_TURN = "copied in 8 pieces, one after the other"
 FEWER_MODELS, FEWER_SETS = (10, 25, 50, 100, 200), (500, 2_000)
 TITLES = {"elephant": "Elephant", "musk2": "Musk2"}
 SHAPES = {"elephant": (200, 1391, 230), "musk2": (102, 6598, 166)}
@@ -192,7 +189,7 @@ def large_model(bench: Benchmark) -> None:
 
 
 def in_pieces(bench: Benchmark) -> None:
-    """Measure the cost of copying sets in pieces, with and without overlap."""
+    """Measure the cost of copying sets in pieces."""
     import torch
 
     from setrbm.engines.gpu.store import HostStore
@@ -201,17 +198,11 @@ def in_pieces(bench: Benchmark) -> None:
     waiting = HostStore(sets, torch.float32, "cuda", sets.bags.X.nnz // 8)
     runs = {
         "all on the device": large_epochs("gpu", "hard", sets),
-        "copied in 8 pieces, one piece ahead": large_epochs("gpu", "hard", sets, waiting),
-        IN_TURN: large_epochs("gpu", "hard", sets, waiting),
+        "copied in 8 pieces": large_epochs("gpu", "hard", sets, waiting),
     }
-
-    def timed(name: str) -> float:
-        with patch("setrbm.engines.gpu.store.one_ahead", iter) if name == IN_TURN else nullcontext():
-            return wall(runs[name])
-
     losses = [run()[0] for run in runs.values()]
     require_agreement("the losses of sets in pieces", max(losses) / min(losses) - 1, 1e-5)
-    seconds = interleave({name: lambda name=name: timed(name) for name in runs}, bench.rounds)
+    seconds = interleave({name: lambda run=run: wall(run) for name, run in runs.items()}, bench.rounds)
     for name, values in seconds.items():
         bench.add(f"epoch over {len(sets.y):,} sets, {name}", values, SECONDS, sizes=sizes_of(sets))
 
