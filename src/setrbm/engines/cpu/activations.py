@@ -13,7 +13,7 @@ def store_activations(total, scale, c, unit, a, place):
     store(a, place, plus_product(load(c, unit, total), broadcast(scale, total), total))
 
 
-@inlined_kernel
+@kernel
 def sum_entries(zero, W, at, stride, cols, values, scale, c, a, unit):
     """Write the activations of some units, as many as there are zeros, for one sparse vector."""
     total = zero
@@ -37,7 +37,7 @@ def activate(W, scale, c, values, cols, a, n_units):
             j += OCTET
 
 
-@inlined_kernel
+@kernel
 def multiply_4(zero, W, at, stride, values, x, n_vectors, n, scale, c, a, row, unit):
     """Write the activations of some units, as many as there are zeros, for four dense vectors from ``values[x]`` on.
 

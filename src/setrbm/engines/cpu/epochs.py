@@ -7,25 +7,11 @@ from setrbm.engines.cpu.best_vector import add_max_out_step, find_best_vector
 from setrbm.engines.cpu.chains import add_generative_step
 from setrbm.engines.cpu.compiling import inlined_kernel, kernel
 from setrbm.engines.cpu.gradients import add_discriminative_step
-from setrbm.engines.cpu.layout import UNIT_BLOCK, ZERO, FlatSets, Scratch, Steps, padded_hidden
+from setrbm.engines.cpu.layout import ZERO, FlatSets, Steps, padded_hidden
 from setrbm.engines.cpu.pools import pool_set
 from setrbm.engines.cpu.reconstruction import new_bounds
 from setrbm.engines.cpu.scoring import softmax, sum_logits, sum_softplus
 from setrbm.engines.cpu.updates import apply_data_steps, apply_sample_steps, apply_small_steps, decay_weights
-
-
-@kernel
-def new_scratch(buffers, weights):
-    """Return scratch memory for sets that fit the buffers."""
-    dtype, width, n_classes = weights.W.dtype, len(weights.c), len(weights.d)
-    return Scratch(
-        buffers.a, buffers.share, buffers.off,
-        np.zeros(width, dtype), np.zeros(width, dtype), np.zeros(width, np.int32),
-        np.zeros(n_classes, dtype), np.zeros((len(weights.W), n_classes), dtype), np.zeros(n_classes, dtype),
-        np.zeros((n_classes, width), dtype),
-        np.zeros(UNIT_BLOCK, dtype), np.zeros(UNIT_BLOCK, dtype), np.zeros(width, np.int64), np.zeros(width, np.int64),
-        np.zeros(width, np.int32), buffers.h,
-    )  # fmt: skip
 
 
 @kernel
@@ -60,13 +46,15 @@ def score_set(sets, t, weights, spec, scratch, unit, n_units):
         find_best_vector(unit, weights, spec, scratch, size)
         return
     pool, logits = scratch.pool, scratch.block_logits
-    pool_set(scratch, size, spec, n_units)
+    pool_set(scratch, size, spec.is_or, spec.pooling, spec.size_cost, n_units)
     sum_softplus(pool, weights.U, spec.n_hidden, scratch.slope, scratch.sums, scratch.products, logits)
     sum_logits(weights.d, logits, scratch.logits)
 
 
 @kernel
-def train(sets, labels, set_weights, order, batch_size, weights, spec, rates, set_keys, chain, losses, unit, buffers):
+def train(
+    sets, labels, set_weights, order, batch_size, weights, spec, rates, set_keys, chain, losses, unit, scratch, coef
+):
     """Make one pass over the sets in this order, with a step every ``batch_size`` sets; write the loss of each set.
 
     ``chain`` is None without generative learning, and ``unit`` is None unless the model is a max-out classifier: the
@@ -74,8 +62,7 @@ def train(sets, labels, set_weights, order, batch_size, weights, spec, rates, se
     """
     n_units, dtype = padded_hidden(spec), weights.W.dtype
     width, n_classes = len(weights.c), len(weights.d)
-    scratch = new_scratch(buffers, weights)
-    steps = Steps(np.zeros((n_classes, width), dtype), np.zeros(width, dtype), np.zeros(n_classes, dtype), buffers.coef)
+    steps = Steps(np.zeros((n_classes, width), dtype), np.zeros(width, dtype), np.zeros(n_classes, dtype), coef)
     if chain is not None:
         in_batch, _ = most_vectors(sets.offsets, order, batch_size)
         samples = new_samples(in_batch, len(weights.b), sets.offsets, weights.W)
@@ -110,9 +97,9 @@ def train(sets, labels, set_weights, order, batch_size, weights, spec, rates, se
 
 
 @kernel
-def forward_sets(sets, which, weights, spec, pools, F, unit, buffers):
+def forward_sets(sets, which, weights, spec, pools, F, unit, scratch):
     """Write the pooled activations and free energies of the chosen sets, one row per set."""
-    scratch, n_units = new_scratch(buffers, weights), padded_hidden(spec)
+    n_units = padded_hidden(spec)
     for row in range(len(which)):
         score_set(sets, which[row], weights, spec, scratch, unit, n_units)
         for j in range(spec.n_hidden):

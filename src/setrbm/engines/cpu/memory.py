@@ -12,7 +12,7 @@ from setrbm._types import Array
 from setrbm.bags import Bags
 from setrbm.energy import Params
 from setrbm.engines.cpu.best_vector import LOGIT, MLP, RBM
-from setrbm.engines.cpu.layout import UNIT_BLOCK, Buffers, FlatSets, KernelSpec, Weights
+from setrbm.engines.cpu.layout import UNIT_BLOCK, Buffers, FlatSets, KernelSpec, Scratch, Weights
 from setrbm.engines.cpu.pools import KERNELS
 from setrbm.engines.protocol import Spec
 from setrbm.pooling import POOLINGS
@@ -94,7 +94,7 @@ def kernel_spec(spec: Spec, n_hidden: int) -> KernelSpec:
     """Return the choices of a spec as the kernels take them."""
     size_cost, joint_size_cost = (POOLINGS[name].size_cost for name in (spec.pooling, spec.joint.pooling))
     return KernelSpec(
-        spec.constraint == "or", KERNELS[spec.pooling], size_cost, joint_size_cost, spec.discriminative,
+        spec.constraint == "or", int(KERNELS[spec.pooling]), size_cost, joint_size_cost, spec.discriminative,
         spec.visible == "gaussian", spec.cd_steps, spec.persistent, n_hidden,
     )  # fmt: skip
 
@@ -102,6 +102,21 @@ def kernel_spec(spec: Spec, n_hidden: int) -> KernelSpec:
 def kernel_unit(spec: Spec) -> np.int64 | None:
     """Return the unit of a max-out classifier as the kernels take it, None for a ClassSetRBM."""
     return {"set": None, "rbm": RBM, "mlp": MLP, "logit": LOGIT}[spec.unit]
+
+
+def new_scratch(buffers: Buffers, weights: Weights) -> Scratch:
+    """Return scratch memory for sets that fit the buffers."""
+    dtype, width, n_classes = weights.W.dtype, len(weights.c), len(weights.d)
+    numbers = {
+        "pool": width, "row": width, "logits": n_classes, "block_logits": (len(weights.W), n_classes), "p": n_classes,
+        "slope": (n_classes, width), "sums": UNIT_BLOCK, "products": UNIT_BLOCK,
+    }  # fmt: skip
+    indices = {"winner": np.int32, "units": np.int64, "indices": np.int64, "holder": np.int32}
+    return Scratch(
+        a=buffers.a, share=buffers.share, off=buffers.off, h=buffers.h,
+        **{name: np.zeros(shape, dtype) for name, shape in numbers.items()},
+        **{name: np.zeros(width, kind) for name, kind in indices.items()},
+    )  # fmt: skip
 
 
 class ThreadBuffers(threading.local):

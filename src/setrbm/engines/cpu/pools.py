@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 
-from setrbm.engines.cpu.compiling import inlined_kernel, kernel
+from setrbm.engines.cpu.compiling import kernel
 from setrbm.engines.cpu.layout import padded_hidden
 from setrbm.engines.cpu.scalar_math import exp_nonpositive, log_positive, log_sigmoid
 
-MAXIMUM, LOG_SUM_EXP = 0, 1
+MAXIMUM, LOG_SUM_EXP = np.int64(0), np.int64(1)
 # What computes each pooling.
 KERNELS = {"hard": MAXIMUM, "soft": LOG_SUM_EXP, "mean": LOG_SUM_EXP}
 
@@ -88,9 +88,12 @@ def finish_shares(share, size, total, pool, n_units):
 
 
 @kernel
-def pool_soft(scratch, size, is_or, size_cost, pool, n_units):
-    """Write the soft pool of the activations in the scratch memory, less its size cost, and the shares of vectors."""
-    if is_or:
+def pool_set(scratch, size, is_or, pooling, size_cost, n_units):
+    """Write the pool of the activations in the scratch memory, and the first maximum or the shares of the vectors."""
+    pool = scratch.pool
+    if pooling == MAXIMUM:
+        pool_hard(scratch.a, size, is_or, pool, scratch.winner, n_units)
+    elif is_or:
         pool_or(scratch, size, pool, n_units)
     else:
         pool_xor(scratch, size, pool, n_units)
@@ -100,16 +103,7 @@ def pool_soft(scratch, size, is_or, size_cost, pool, n_units):
             pool[j] -= cost
 
 
-@inlined_kernel
-def pool_set(scratch, size, spec, n_units):
-    """Write the pool of the activations in the scratch memory, with the first maximum or the shares of the vectors."""
-    if spec.pooling == MAXIMUM:
-        pool_hard(scratch.a, size, spec.is_or, scratch.pool, scratch.winner, n_units)
-    else:
-        pool_soft(scratch, size, spec.is_or, spec.size_cost, scratch.pool, n_units)
-
-
 @kernel
 def pool_joint(scratch, size, spec):
     """Write the pool of the joint distribution, and the shares of the vectors."""
-    pool_soft(scratch, size, spec.is_or, spec.joint_size_cost, scratch.pool, padded_hidden(spec))
+    pool_set(scratch, size, spec.is_or, LOG_SUM_EXP, spec.joint_size_cost, padded_hidden(spec))

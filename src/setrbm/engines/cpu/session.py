@@ -16,7 +16,15 @@ from setrbm.bags import Bags
 from setrbm.energy import Params
 from setrbm.engines.cpu.epochs import forward_sets, most_vectors, train
 from setrbm.engines.cpu.layout import ChainState, FlatSets, KernelSpec, Rates, Weights
-from setrbm.engines.cpu.memory import ThreadBuffers, flat_sets, kernel_spec, kernel_unit, kernel_weights, user_params
+from setrbm.engines.cpu.memory import (
+    ThreadBuffers,
+    flat_sets,
+    kernel_spec,
+    kernel_unit,
+    kernel_weights,
+    new_scratch,
+    user_params,
+)
 from setrbm.engines.protocol import (
     LabeledSets,
     Model,
@@ -57,8 +65,8 @@ def forward(
     largest = int(np.diff(sets.offsets)[which].max(initial=1))
 
     def part(low: int, high: int) -> None:
-        mine = buffers.get(weights, largest, 1)
-        forward_sets(sets, which[low:high], weights, choices, pools[low:high], F[low:high], unit, mine)
+        scratch = new_scratch(buffers.get(weights, largest, 1), weights)
+        forward_sets(sets, which[low:high], weights, choices, pools[low:high], F[low:high], unit, scratch)
 
     if n_parts == 1:
         part(0, len(which))
@@ -122,10 +130,11 @@ class CpuSession:
         order = np.ascontiguousarray(order, dtype=np.int64)
         losses = np.empty(len(order), self.spec.dtype)
         in_batch, in_set = most_vectors(placed.sets.offsets, order, self.spec.batch_size)
+        buffers = self.buffers.get(self.weights[m], in_set, in_batch)
         train(
             placed.sets, placed.labels, placed.weights, order, self.spec.batch_size, self.weights[m], self.choices,
             self.rates[m], self._set_keys(m, placed, epoch), self._chain(m, placed), losses, self.unit,
-            self.buffers.get(self.weights[m], in_set, in_batch),
+            new_scratch(buffers, self.weights[m]), buffers.coef,
         )  # fmt: skip
         # W is stored divided by its scale, between 0.001 and 1, so its bound is the stricter one.
         if not within_bounds(*self.weights[m]):

@@ -65,7 +65,7 @@ def apply_vector_step(W, factor, coef, values, cols, units, indices, n_units):
         coef[j] = 0
 
 
-@inlined_kernel
+@kernel
 def take_dense_steps(zero, W, at, stride, values, x, n_vectors, n, factor, coef, row, unit):
     """Apply the steps of the four dense vectors from ``values[x]`` on to some units, as many as there are zeros.
 

@@ -2,7 +2,7 @@
 
 The compiler cannot know that W and the other arrays do not overlap: in plain loops it loads and stores sums again and
 again, and it tests every index for counting from the end. Wide values stay in registers, and their indices are not
-tested. An epoch with plain loops takes 2.1 times as long on Musk1, 1.4 to 1.5 times on sparse mail, and 3.8 to 6.7
+tested. An epoch with plain loops takes 2.3 to 2.5 times as long on Musk1, 1.6 times on sparse mail, and 3.4 to 13.6
 times for hybrids (``lab/experiments/engine_gains_cpu.py``, ``docs/decisions/0011-engines-that-stay.md``).
 """
 

@@ -180,32 +180,33 @@ class ManyModels:
 
     def _arguments(self, store: Store) -> tuple[Any, Any, Any, Any]:
         """Return models, sets, shape and variant as both kernels take them."""
-        from setrbm.engines.gpu import many_kernels as kernels
+        from setrbm.engines.gpu import kernel_records as records
 
         X = store.rows.dense()
-        sets = kernels.Sets(X, store.offsets, store.labels, store.weights, store.numbers)
+        sets = records.Sets(X, store.offsets, store.labels, store.weights, store.numbers)
         return (
-            kernels.Models(*self.now),
+            records.Models(*self.now),
             sets,
-            kernels.shape_of(**self._padded(), T=TILE),
-            kernels.variant_of(self.spec),
+            records.shape_of(**self._padded(), T=TILE),
+            records.variant_of(self.spec),
         )
 
     def run(self, stores: Sequence[Store], orders: Sequence[Integers], epoch: int) -> Floats:
         """Train each model on the sets of its order and return the mean losses; NaN if the order is empty."""
+        from setrbm.engines.gpu import kernel_records as records
         from setrbm.engines.gpu import many_kernels as kernels
 
         store, firsts = self._joined(stores)
         lists = self._lists("train", orders, store, firsts)
         losses = torch.full((self.n_models,), torch.nan, dtype=self.dtype, device=self.device)
         models, sets, shape, variant = self._arguments(store)
-        learning = kernels.Learning(self.seeds, self.rates, self.generative_rates, self.shrinks)
+        learning = records.Learning(self.seeds, self.rates, self.generative_rates, self.shrinks)
         for number, part in enumerate(self._launches(lists.active, int(store.host_sizes.max()))):
-            chosen = kernels.Lists(*lists.tensors, self._copied(f"train part {number}", part))
+            chosen = records.Lists(*lists.tensors, self._copied(f"train part {number}", part))
             kernels.train_epoch[(len(part),)](
-                models, sets, chosen, learning, kernels.Buffers(*self._buffers), losses,
+                models, sets, chosen, learning, records.Buffers(*self._buffers), losses,
                 torch.tensor([epoch], device=self.device), lists.longest, self._room, *self.shape, shape, variant,
-                kernels.objective_of(self.spec), num_warps=WARPS, num_stages=STAGES,
+                records.objective_of(self.spec), num_warps=WARPS, num_stages=STAGES,
             )  # fmt: skip
         in_bounds = torch.stack([(tensor.abs() <= LARGEST).flatten(1).all(1) for tensor in self.now]).all(0)
         total = torch.where(in_bounds | torch.isnan(losses), losses, torch.inf).cpu().numpy().astype(float)
@@ -213,6 +214,7 @@ class ManyModels:
 
     def score(self, stores: Sequence[Store], which_sets: Sequence[Integers]) -> Floats:
         """Return each model's mean loss and error over its sets."""
+        from setrbm.engines.gpu import kernel_records as records
         from setrbm.engines.gpu import many_kernels as kernels
 
         store, firsts = self._joined(stores)
@@ -220,9 +222,9 @@ class ManyModels:
         scores = torch.full((self.n_models, 2), torch.nan, dtype=self.dtype, device=self.device)
         models, sets, shape, variant = self._arguments(store)
         for number, part in enumerate(self._launches(lists.active, int(store.host_sizes.max()))):
-            chosen = kernels.Lists(*lists.tensors, self._copied(f"score part {number}", part))
+            chosen = records.Lists(*lists.tensors, self._copied(f"score part {number}", part))
             kernels.score_sets[(len(part),)](
-                models, sets, chosen, kernels.Buffers(*self._buffers), scores, lists.longest, self._room, *self.shape,
+                models, sets, chosen, records.Buffers(*self._buffers), scores, lists.longest, self._room, *self.shape,
                 shape, variant, num_warps=WARPS, num_stages=STAGES,
             )  # fmt: skip
         return np.asarray(scores.cpu().numpy().astype(float) / lists.weights[:, np.newaxis])

@@ -128,6 +128,7 @@ class SparseModel(PackedModel):
 
     def _launches(self, store: Store, epoch: _Epoch, losses: torch.Tensor) -> Callable[[int], None]:
         """Return a function that takes one step of an epoch."""
+        from setrbm.engines.gpu import kernel_records as records
         from setrbm.engines.gpu import sparse_kernels as kernels
 
         stored = cast(SparseRows, store.rows)
@@ -140,7 +141,7 @@ class SparseModel(PackedModel):
         most_sets = min(size, n_sets)
         A, parts, deltas = new(most_rows, HP), new(most_sets, CP + 1, HP), new(most_sets, CP)
         rates = p.c.new_tensor([self.model.learning_rate, self.model.shrink(self.spec)])
-        variant = kernels.variant_of(self.spec)
+        variant = records.variant_of(self.spec)
 
         def take(step: int) -> None:
             batch = (step, size, n_sets)

@@ -13,8 +13,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from setrbm.engines.gpu.many_kernels import _cost, _log_posterior, _logits, _sigmoid, _soft_pool, _value
-from setrbm.engines.gpu.many_kernels import variant_of as variant_of
+from setrbm.engines.gpu.kernel_parts import _cost, _log_posterior, _logits, _sigmoid, _soft_pool, _value
 
 
 @triton.jit
