@@ -50,7 +50,7 @@ class CollectionRecords:
     def read(cls, folder: Path) -> CollectionRecords:
         """Read the records of a folder; files that do not exist are empty."""
         rows, *others = (_folds(folder / name / "collection.csv") for name in ("", *TRIES))
-        tries = {name: found for name, found in zip(TRIES, others, strict=True) if found}
+        tries = {name: folds for name, folds in zip(TRIES, others, strict=True) if folds}
         return cls(
             rows, tries, runs.read(folder / "collection-runs.json"), _lines(folder / "properties.csv"),
             _lines(folder / "rare_words.csv"),
@@ -77,8 +77,8 @@ class Collection(Table):
         """Compare our defaults with a system, paired by data set; None unless both have all of them."""
         datasets = self.datasets if datasets is None else datasets
         ours, theirs = (
-            {(i, 0): mean for i, dataset in enumerate(datasets) if (mean := self.mean(one, dataset)) is not None}
-            for one in (OURS, system)
+            {(i, 0): mean for i, dataset in enumerate(datasets) if (mean := self.mean(name, dataset)) is not None}
+            for name in (OURS, system)
         )
         return paired_t_test(ours, theirs) if len(ours) == len(theirs) == len(datasets) else None
 

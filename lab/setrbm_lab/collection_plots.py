@@ -56,11 +56,12 @@ def draw_properties(accuracies: Mapping[tuple[str, str], Sequence[float]], path:
         axes = figure.subplots()
         for i, system in enumerate(systems):
             places = np.arange(len(problems)) + 0.1 * (i - (len(systems) - 1) / 2)
-            found = [accuracies.get((problem, system), [np.nan]) for problem in problems]
+            by_problem = [accuracies.get((problem, system), [np.nan]) for problem in problems]
             color, marker = COLORS[i % len(COLORS)], MARKERS[i % len(MARKERS)]
-            axes.plot([np.mean(one) for one in found], places, marker, color=color, label=system, markersize=7)
-            for place, one in zip(places, found, strict=True):
-                axes.plot(one, [place] * len(one), ".", color=color, markersize=3)
+            means = [np.mean(scores) for scores in by_problem]
+            axes.plot(means, places, marker, color=color, label=system, markersize=7)
+            for place, scores in zip(places, by_problem, strict=True):
+                axes.plot(scores, [place] * len(scores), ".", color=color, markersize=3)
         for place in range(1, len(problems)):
             axes.axhline(place - 0.5, color=FAINT, linewidth=0.6)
         axes.set(yticks=range(len(problems)), ylim=(len(problems) - 0.5, -0.5))

@@ -146,8 +146,8 @@ def _ours(table: Collection) -> list[str]:
     rows, compared = [], table.over_all()
     for system, (everywhere, p) in compared.items():
         in_paper = table.over_data_sets(system, DATASETS)
-        means = [(table.mean(OURS, one) or 0.0) - (table.mean(system, one) or 0.0) for one in table.datasets]
-        ahead = f"{sum(mean > 0 for mean in means)} of {len(means)}"
+        leads = [(table.mean(OURS, name) or 0.0) - (table.mean(system, name) or 0.0) for name in table.datasets]
+        ahead = f"{sum(lead > 0 for lead in leads)} of {len(leads)}"
         worse, better = (", ".join(map(title, table.significant(system, sign))) or "none" for sign in (1, -1))
         difference = [interval(everywhere), p_value(p)]
         rows += [[escape_markdown(system), *difference, ahead, better, worse, interval(in_paper) if in_paper else "-"]]
@@ -181,10 +181,10 @@ def _where(records: CollectionRecords) -> list[str]:
 
 
 def _accuracies(records: CollectionRecords) -> dict[tuple[str, str], list[float]]:
-    found: dict[tuple[str, str], list[float]] = {}
+    accuracies: dict[tuple[str, str], list[float]] = {}
     for line in records.properties:
-        found.setdefault((line["problem"], line["system"]), []).append(float(line["accuracy"]))
-    return found
+        accuracies.setdefault((line["problem"], line["system"]), []).append(float(line["accuracy"]))
+    return accuracies
 
 
 def _properties(records: CollectionRecords) -> list[str]:
@@ -203,12 +203,12 @@ def _properties(records: CollectionRecords) -> list[str]:
 def _tries(table: Collection, records: CollectionRecords) -> list[str]:
     if not records.tries:
         return []
-    found = {f"{TRIES[name]} (`lab/results/{name}`)": Collection(rows) for name, rows in records.tries.items()}
+    tables = {f"{TRIES[name]} (`lab/results/{name}`)": Collection(rows) for name, rows in records.tries.items()}
     rows = []
-    for name, one in (found | {"today's: a fifth with mean pooling, two initial scales": table}).items():
-        five = one.over_data_sets(FORMER, DATASETS)
-        seed = min((row.seed for row in one.rows), default="-")
-        averages = [number(one.average(system)) for system in (OURS, FORMER)]
+    for name, recipe_table in (tables | {"today's: a fifth with mean pooling, two initial scales": table}).items():
+        five = recipe_table.over_data_sets(FORMER, DATASETS)
+        seed = min((row.seed for row in recipe_table.rows), default="-")
+        averages = [number(recipe_table.average(system)) for system in (OURS, FORMER)]
         rows += [[name, str(seed), *averages, "-" if five is None else interval(five)]]
     heads = ["seed", "average", "former defaults", "difference on the paper's five"]
     return [TRIES_TEXT.format(table="\n".join(markdown_table(heads, rows)))]

@@ -112,7 +112,8 @@ def plan_of(experiment: Experiment, wanted: Wanted) -> tuple[Plan, list[str]]:
 
     _check_options(experiment, wanted)
     rows = rows_of(experiment)
-    systems = list({one.name: one for one in (find_system(name, rows) for name in wanted.models or rows)}.values())
+    wanted_systems = (find_system(name, rows) for name in wanted.models or rows)
+    systems = list({system.name: system for system in wanted_systems}.values())
     missing = [message for system in systems if (message := system.missing())]
     if missing and wanted.models:
         raise ValueError(f"{missing[0]}.")

@@ -191,12 +191,12 @@ def made_again(table: Table1, rows: Sequence[Fold]) -> list[str]:
         again.setdefault((row.system, row.dataset), []).append(row)
     shown = []
     for (system, dataset), cell in table.cells.items():
-        found = again.get((system, dataset), [])
-        scores = {(row.repeat, row.fold): 100 * row.accuracy for row in found}
+        folds = again.get((system, dataset), [])
+        scores = {(row.repeat, row.fold): 100 * row.accuracy for row in folds}
         if cell.summary is None or scores.keys() != cell.scores.keys():
             continue
         differ = sum(abs(scores[key] - cell.scores[key]) > SAME for key in scores)
-        engines = (sorted({row.engine for row in of}) for of in ((known[row.key] for row in found), found))
+        engines = (sorted({row.engine for row in group}) for group in ((known[row.key] for row in folds), folds))
         before, now = (", ".join(names) for names in engines)
         means = f"{number(cell.summary.mean)} ({before})", f"{number(summarize(scores).mean)} ({now})"
         test = interval(corrected_t_test(scores, cell.scores))

@@ -60,10 +60,10 @@ def curves(rows: Iterable[Fold], setting: str) -> dict[str, dict[float, tuple[fl
     by_name: dict[tuple[str, str], list[Fold]] = {}
     for row in rows:
         by_name.setdefault((row.dataset, row.system), []).append(row)
-    found: dict[str, dict[float, tuple[float, float]]] = {}
+    means: dict[str, dict[float, tuple[float, float]]] = {}
     for dataset in dict.fromkeys(dataset for dataset, _ in by_name):
         for value in EFFECTS[setting]:
             if folds := by_name.get((dataset, name_of(setting, value))):
                 loss, accuracy = np.mean([(fold.log_loss, 100.0 * fold.accuracy) for fold in folds], axis=0)
-                found.setdefault(dataset, {})[float(value)] = (float(loss), float(accuracy))
-    return found
+                means.setdefault(dataset, {})[float(value)] = (float(loss), float(accuracy))
+    return means

@@ -46,8 +46,8 @@ class FoldFiles:
         folds, curves = self._writers
         # In this order, a fold in the results file has a curve even if the process is killed between the two lines.
         if curves is not None:
-            curves.add([one.curve for one in finished if one.curve is not None])
-        folds.add([one.fold for one in finished])
+            curves.add([result.curve for result in finished if result.curve is not None])
+        folds.add([result.fold for result in finished])
 
     def put_in_order(self) -> list[Fold]:
         """Sort the lines of the files, keep the last one of each fold, and return the folds."""

@@ -74,7 +74,7 @@ def fit_growth(exponents: Mapping[str, Sequence[float]]) -> Growth | None:
     k = len(exponents)
     if k < 2:
         return None
-    means = [float(np.mean(of_one)) for of_one in exponents.values()]
+    means = [float(np.mean(measured)) for measured in exponents.values()]
     spread = float(np.std(means, ddof=1))
     margin = float(student.ppf(0.5 + LEVEL / 2, k - 1)) * spread * math.sqrt(1 + 1 / k)
     return Growth(float(np.mean(means)), spread / math.sqrt(k), margin)

@@ -61,8 +61,8 @@ class Collection:
 
 
 COLLECTIONS = {
-    one.name: one
-    for one in (
+    collection.name: collection
+    for collection in (
         Collection(
             "threads", "20 Newsgroups threads", "ng20_threads.jsonl.gz",
             "6e9df0805c34e3028bc2537d92dd3e491445c2e023655e8ab9a3123c18e0d034",
@@ -79,7 +79,7 @@ ALL = (*MAIL_DATASETS, *COLLECTIONS, PICTURES)
 HEADS = {name: name for name in MAIL_DATASETS} | {"threads": "threads", "debian": "packages", PICTURES: "page images"}
 TITLES = {
     **{name: f"{name} (generated)" for name in MAIL_DATASETS},
-    **{one.name: one.title for one in COLLECTIONS.values()},
+    **{collection.name: collection.title for collection in COLLECTIONS.values()},
     PICTURES: "Page images (generated)",
 }
 
@@ -102,7 +102,7 @@ class Mail:
 
 def find_dataset(name: str) -> str:
     """Return the name of a data set, ignoring case; raise ValueError if it is unknown."""
-    known = {one.lower(): one for one in ALL}
+    known = {dataset.lower(): dataset for dataset in ALL}
     if name.lower() not in known:
         raise ValueError(f"The data set of table2 must be one of {', '.join(ALL)}. Got {name!r}.")
     return known[name.lower()]
@@ -117,9 +117,9 @@ def check_collections(names: Sequence[str], data_home: str | os.PathLike[str] | 
             raise ValueError(f"The data set {PICTURES!r} is generated and read. {error}") from None
     absent = [COLLECTIONS[name] for name in names if name in COLLECTIONS and COLLECTIONS[name].path(data_home) is None]
     if absent:
-        here = [name for name in names if name not in {one.name for one in absent}]
+        here = [name for name in names if name not in {collection.name for collection in absent}]
         without = f" Or run without them: {' '.join(f'-d {name}' for name in here)}." if here else ""
-        files = "; ".join(f"{one.name}: {' or '.join(one.places)}" for one in absent)
+        files = "; ".join(f"{collection.name}: {' or '.join(collection.places)}" for collection in absent)
         raise ValueError(
             f"These data sets must be in the data folder {str(data_folder(data_home))!r}. There is no file of {files}. "
             f"Put them there, or name another folder with --data-home.{without}"

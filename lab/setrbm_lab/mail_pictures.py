@@ -75,5 +75,5 @@ def load_pictures(quick: bool) -> tuple[Documents, Labels]:
         )
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         records = [json.loads(line) for line in lines]
-    found = [Document(one["id"], [Page.from_json(page) for page in one["pages"]], []) for one in records]
-    return Documents(found), np.array([one["label"] for one in records], dtype=object)
+    documents = [Document(record["id"], [Page.from_json(page) for page in record["pages"]], []) for record in records]
+    return Documents(documents), np.array([record["label"] for record in records], dtype=object)

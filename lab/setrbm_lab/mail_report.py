@@ -177,9 +177,11 @@ def _times(table: Table2) -> list[str]:
         return []
     rows = []
     for system in table.systems:
-        found = [table.details.get((system, dataset)) for dataset in table.datasets]
-        if any(found):
-            times = [f"{duration(one.fit_seconds)}, {duration(one.predict_seconds)}" if one else "-" for one in found]
+        cells = [table.details.get((system, dataset)) for dataset in table.datasets]
+        if any(cells):
+            times = [
+                f"{duration(cell.fit_seconds)}, {duration(cell.predict_seconds)}" if cell else "-" for cell in cells
+            ]
             rows += [[escape_markdown(system), *times]]
     return [
         "## Times",
@@ -198,13 +200,13 @@ def _samples(table: Table2) -> list[str]:
     cells = {
         key: cell
         for key, cell in table.details.items()
-        if cell.measured and all("n_sets" in one for one in cell.measured)
+        if cell.measured and all("n_sets" in fit for fit in cell.measured)
     }
     if not cells:
         return []
     exponents: dict[str, list[float]] = {}
     for (_, dataset), cell in cells.items():
-        exponents.setdefault(dataset, []).extend(exponent(one["n_sets"], one["seconds"]) for one in cell.measured)
+        exponents.setdefault(dataset, []).extend(exponent(fit["n_sets"], fit["seconds"]) for fit in cell.measured)
     growth = fit_growth(exponents)
     rows = [
         [f"{escape_markdown(system)}, {TITLES[dataset]}", *_whole_fit(cell, growth)]
@@ -224,8 +226,8 @@ def _samples(table: Table2) -> list[str]:
 
 
 def _whole_fit(cell: MailCell, growth: Growth | None) -> list[str]:
-    n_train, n_sets = int(median(one["n_train"] for one in cell.measured)), cell.measured[0]["n_sets"]
-    seconds = [median(one["seconds"][k] for one in cell.measured) for k in (0, 1)]
+    n_train, n_sets = int(median(fit["n_train"] for fit in cell.measured)), cell.measured[0]["n_sets"]
+    seconds = [median(fit["seconds"][k] for fit in cell.measured) for k in (0, 1)]
     if n_train == n_sets[-1]:
         time = "as measured"
     elif growth is None:
@@ -239,7 +241,7 @@ def _whole_fit(cell: MailCell, growth: Growth | None) -> list[str]:
 
 def _disagreement(cell: MailCell) -> float:
     """Return how many times as long the slowest split took as the fastest."""
-    seconds = [one["seconds"][-1] for one in cell.measured]
+    seconds = [fit["seconds"][-1] for fit in cell.measured]
     return float(max(seconds) / min(seconds))
 
 

@@ -130,4 +130,4 @@ _SYSTEMS = [
     _text_row(FIRST, _for_text(True), 5.0, ""),
 ]
 # By name: the paper's rows in its order, then the others.
-MAIL_ROWS = {one.name: one for one in _SYSTEMS}
+MAIL_ROWS = {system.name: system for system in _SYSTEMS}

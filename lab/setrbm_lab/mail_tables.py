@@ -92,12 +92,12 @@ class Table2(Table):
 
     def __init__(self, rows: Iterable[Fold], curves: Iterable[Curve], quick: bool = False) -> None:
         super().__init__(rows, quick=quick)
-        found: dict[tuple[str, str], list[Curve]] = {}
+        by_cell: dict[tuple[str, str], list[Curve]] = {}
         for curve in curves:
-            found.setdefault((curve.system, curve.dataset), []).append(curve)
+            by_cell.setdefault((curve.system, curve.dataset), []).append(curve)
         self.details = {
             key: _details([row for row in self.rows if (row.system, row.dataset) == key], of_cell)
-            for key, of_cell in found.items()
+            for key, of_cell in by_cell.items()
         }
 
     @property

@@ -132,9 +132,9 @@ class GatedAttention(SetClassifierMixin, BaseEstimator):
         judged = held_out if len(held_out) else train
         running = [_Training(self._network(seed), rate, self.weight_decay) for rate in choices_of(self.learning_rate)]
         for epoch in range(self.max_epochs):
-            for one in running:
-                one.run_epoch(sets, codes, draws.order(seed, epoch, train))
-                one.losses.append(self._loss(one.network, sets, codes, judged))
+            for training in running:
+                training.run_epoch(sets, codes, draws.order(seed, epoch, train))
+                training.losses.append(self._loss(training.network, sets, codes, judged))
             if epoch + 1 in (self.max_epochs // 8, self.max_epochs // 4):
                 running = sorted(running, key=_Training.late_loss)[: (len(running) + 1) // 2]
         best = min(running, key=_Training.late_loss)
@@ -164,7 +164,7 @@ class GatedAttention(SetClassifierMixin, BaseEstimator):
     def _logits(network: Any, sets: list[Any]) -> Floats:
         torch = _torch()
         with torch.no_grad(), _one_thread():
-            return np.array([float(network(one)) for one in sets])
+            return np.array([float(network(tensor)) for tensor in sets])
 
     def decision_function(self, X: Any) -> Floats:
         """Return the log-odds of the second class for each set."""

@@ -110,12 +110,12 @@ def draw_setting(
     with style():
         figure = new_figure(3.6)
         panels = figure.subplots(1, 2)
-        for which, (axes, what) in enumerate(zip(panels, (score, "accuracy in %"), strict=True)):
+        for which, (axes, label) in enumerate(zip(panels, (score, "accuracy in %"), strict=True)):
             for i, (dataset, line) in enumerate(curves.items()):
                 x, y = [places[value] for value in sorted(line)], [line[value][which] for value in sorted(line)]
                 axes.plot(x, y, linewidth=1.4, label=dataset, **line_style(i))
             _draw_log_axis(axes, places)
-            axes.set(title=what, xlabel=name)
+            axes.set(title=label, xlabel=name)
             axes.grid(color=FAINT, linewidth=0.4)
         _legend(figure, *panels[0].get_legend_handles_labels())
         save(figure, path)
@@ -136,11 +136,11 @@ def _draw_log_axis(axes: Any, places: Mapping[float, float]) -> None:
     """Label as many values as there is room for, and mark the gap after 0."""
     x = list(places.values())
     room = max(x[-1] - x[0], SAME) / 9
-    kept: list[float] = []
+    labeled: list[float] = []
     for value, place in places.items():
-        if not kept or place - places[kept[-1]] >= room:
-            kept += [value]
-    axes.set_xticks([places[value] for value in kept], [_short(value) for value in kept])
+        if not labeled or place - places[labeled[-1]] >= room:
+            labeled += [value]
+    axes.set_xticks([places[value] for value in labeled], [_short(value) for value in labeled])
     if x[0] < x[-1] and 0.0 in places:
         axes.plot((x[0] + x[1]) / 2, 0, "s", color="white", markersize=8, clip_on=False, zorder=9, **_below(axes))
         axes.text((x[0] + x[1]) / 2, 0, "//", ha="center", va="center", zorder=10, **_below(axes))

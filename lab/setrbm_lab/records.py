@@ -113,7 +113,7 @@ def _csv(path: Path) -> list[dict[str, str]]:
 
 def _remarks(path: Path) -> dict[tuple[str, str], str]:
     try:
-        return {(str(one["system"]), str(one["dataset"])): str(one["remark"]) for one in _json(path, [])}
+        return {(str(entry["system"]), str(entry["dataset"])): str(entry["remark"]) for entry in _json(path, [])}
     except (ValueError, TypeError, KeyError) as error:
         raise ValueError(
             f"{path} must be a JSON list of objects with system, dataset and remark. Got something else: {error}."

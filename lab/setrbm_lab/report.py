@@ -205,14 +205,14 @@ def _probabilities(table: Table1, records: Records) -> list[str]:
 
 
 def _calibration(records: Records) -> list[str]:
-    found: dict[tuple[str, str], list[tuple[float, int]]] = {}
+    predictions: dict[tuple[str, str], list[tuple[float, int]]] = {}
     for line in records.predictions:
-        found.setdefault((line["system"], line["dataset"]), []).append((float(line["p"]), int(line["label"])))
+        predictions.setdefault((line["system"], line["dataset"]), []).append((float(line["p"]), int(line["label"])))
     rows = []
-    for (system, dataset), predicted in found.items():
+    for (system, dataset), predicted in predictions.items():
         p, y = zip(*predicted, strict=True)
-        confidence = [max(one, 1.0 - one) for one in p]
-        right = [(one > 0.5) == label for one, label in predicted]
+        confidence = [max(probability, 1.0 - probability) for probability in p]
+        right = [(probability > 0.5) == label for probability, label in predicted]
         shown = number(100 * sum(right) / len(right)), number(100 * sum(confidence) / len(confidence))
         error = number(100 * expected_calibration_error(p, y))
         rows += [[escape_markdown(system), title(dataset), str(len(p)), *shown, error]]
@@ -228,12 +228,12 @@ def _calibration(records: Records) -> list[str]:
 
 def _calibrated(records: Records) -> list[str]:
     """Return what ``calibrate=True`` does to our row."""
-    found: dict[str, list[tuple[float, float, float]]] = {}
+    by_dataset: dict[str, list[tuple[float, float, float]]] = {}
     for line in records.calibrated:
         losses = float(line["log_loss"]), float(line["calibrated_log_loss"])
-        found.setdefault(line["dataset"], []).append((*losses, float(line["temperature"])))
+        by_dataset.setdefault(line["dataset"], []).append((*losses, float(line["temperature"])))
     rows = []
-    for dataset, folds in found.items():
+    for dataset, folds in by_dataset.items():
         plain, calibrated, temperature = (math.fsum(column) / len(folds) for column in zip(*folds, strict=True))
         rows += [[title(dataset), str(len(folds)), number(plain, 3), number(calibrated, 3), number(temperature)]]
     return [

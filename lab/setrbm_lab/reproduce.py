@@ -119,7 +119,7 @@ def reproduce(
     wanted = Wanted(models, datasets, quick, str(engine), jobs, repeats, folds, seed, data_home)
     if what is What.PAGE:
         tables = [Experiment.TABLE1, Experiment.TABLE2, Experiment.COLLECTION]
-        for table in [one for one in tables if (output / one.results).exists()] or tables[:1]:
+        for table in [table for table in tables if (output / table.results).exists()] or tables[:1]:
             show_results(table, output, _kind_on_record(table, output, wanted), report)
     else:
         _run_and_show(Experiment(what.value), wanted, output, report, quiet, cluster)
@@ -229,9 +229,9 @@ def _show_failures(failures: list[Failure]) -> None:
     from setrbm.tools.text import listed
 
     groups: dict[tuple[str, str, str], list[str]] = {}
-    for one in failures:
-        place = f"repetition {one.repeat + 1}, fold {one.fold + 1}"
-        groups.setdefault((one.system, one.dataset, one.message), []).append(place)
+    for failure in failures:
+        place = f"repetition {failure.repeat + 1}, fold {failure.fold + 1}"
+        groups.setdefault((failure.system, failure.dataset, failure.message), []).append(place)
     for (system, dataset, message), places in list(groups.items())[:MOST_FAILURES_SHOWN]:
         typer.echo(f"Failed: {system} on {dataset}, {listed(places, 1)}: {message}", err=True)
     if len(groups) > MOST_FAILURES_SHOWN:

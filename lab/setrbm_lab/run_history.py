@@ -78,12 +78,12 @@ def changes(table: Table1, records: Records) -> list[str]:
         "",
         "What was run and changed, in order:",
         "",
-        *(f"- {one['time']}, {one['commit']}: {escape_markdown(one['event'])}" for one in records.history),
+        *(f"- {entry['time']}, {entry['commit']}: {escape_markdown(entry['event'])}" for entry in records.history),
     ]
 
 
 def _quoted(first: Table1) -> str:
-    return ", ".join(f"{escape_markdown(one)} {number(first.average(one))}" for one in QUOTED)
+    return ", ".join(f"{escape_markdown(system)} {number(first.average(system))}" for system in QUOTED)
 
 
 def _first_table(first: Table1, table: Table1) -> list[str]:

@@ -214,13 +214,13 @@ def _run_tasks(
     clock, show, finished = _Clock(tasks, plan.n_jobs), report or (lambda _: None), False
     try:
         units = [(task, split) for task in tasks for split in task.splits]
-        for task, together in execute(units):
-            done = [one for one in together if isinstance(one, Finished)]
+        for task, outcomes in execute(units):
+            done = [outcome for outcome in outcomes if isinstance(outcome, Finished)]
             files.add(done)
-            rows = [one.fold for one in done]
+            rows = [result.fold for result in done]
             summary.n_done += len(rows)
-            summary.failures += [one for one in together if isinstance(one, Failure)]
-            clock.add(task, together)
+            summary.failures += [outcome for outcome in outcomes if isinstance(outcome, Failure)]
+            clock.add(task, outcomes)
             if record is not None:
                 record.add(rows)
             show(clock.progress(task))
@@ -275,8 +275,8 @@ def outcomes_of(task: Task, splits: list[Split]) -> list[Outcome]:
         if task.at_once:
             folds = fit_and_judge_side_by_side(task.trial, estimators, splits)
         else:
-            folds = [fit_and_judge(task.trial, *one) for one in zip(estimators, splits, strict=True)]
-        return [_done(task, *one) for one in zip(folds, estimators, splits, strict=True)]
+            folds = [fit_and_judge(task.trial, *pair) for pair in zip(estimators, splits, strict=True)]
+        return [_done(task, *fitted) for fitted in zip(folds, estimators, splits, strict=True)]
     except Exception as error:
         return [_failure(task, split, error) for split in splits]
 

@@ -131,6 +131,6 @@ def show_effects(rows: list[Fold]) -> None:
     for setting, values in EFFECTS.items():
         known = curves(rows, setting)
         for value in values:
-            found = [known.get(dataset, {}).get(float(value)) for dataset in datasets]
-            lines.append((f"{setting}={value:g}", *(number(None if one is None else one[1]) for one in found)))
+            points = [known.get(dataset, {}).get(float(value)) for dataset in datasets]
+            lines.append((f"{setting}={value:g}", *(number(None if point is None else point[1]) for point in points)))
     show_table("", ("setting", *datasets), lines)

@@ -115,7 +115,7 @@ _SYSTEMS = [
     System(OURS, _ours(), True, 1.0),
 ]
 # By name: the paper's rows in its order, then the others.
-ROWS = {one.name: one for one in _SYSTEMS}
+ROWS = {system.name: system for system in _SYSTEMS}
 COMPARED = (
     "ClassSetRBM XOR*", "ClassSetRBM OR*", "SVM-miGraph", "SVM-miGraph2", "SVM-max", "Pooled SVM", FORMER, OURS,
 )  # fmt: skip
@@ -124,9 +124,9 @@ COLLECTION_ROWS = {name: ROWS[name] for name in COMPARED}
 
 def find_system(name: str, rows: Mapping[str, System] = ROWS) -> System:
     """Return a system by name, ignoring case; "ClassSetRBM" may be left out, as in "XOR*"."""
-    known = {one.lower().removeprefix("classsetrbm "): one for one in rows} | {one.lower(): one for one in rows}
+    known = {row.lower().removeprefix("classsetrbm "): row for row in rows} | {row.lower(): row for row in rows}
     if name.lower() not in known:
-        near = dict.fromkeys(known[one] for one in nearest(name, list(known), 3))
+        near = dict.fromkeys(known[close] for close in nearest(name, list(known), 3))
         hint = f"The nearest: {', '.join(map(repr, near))}. " if near else ""
         every = ", ".join(map(repr, rows))
         raise ValueError(f"The model must be a row of the table. Got {name!r}. {hint}All: {every}.")

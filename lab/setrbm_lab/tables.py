@@ -105,20 +105,18 @@ class Table:
     def __init__(
         self, rows: Iterable[Fold], repeats: int | None = None, folds: int | None = None, quick: bool = False
     ) -> None:
-        rows, of = sorted(rows), self.layout
-        self.repeats, self.folds = (of.repeats if repeats is None else repeats), (of.folds if folds is None else folds)
-        _check(rows, of.datasets, self.repeats, self.folds)
-        self.rows, self.quick, self.datasets = rows, quick, of.datasets
-        self.systems = (*of.systems, *sorted({row.system for row in rows} - set(of.systems)))
+        rows, layout = sorted(rows), self.layout
+        self.repeats = layout.repeats if repeats is None else repeats
+        self.folds = layout.folds if folds is None else folds
+        _check(rows, layout.datasets, self.repeats, self.folds)
+        self.rows, self.quick, self.datasets = rows, quick, layout.datasets
+        self.systems = (*layout.systems, *sorted({row.system for row in rows} - set(layout.systems)))
         self.n_folds = self.repeats * self.folds
-        found: dict[tuple[str, str], list[Fold]] = {}
+        by_cell: dict[tuple[str, str], list[Fold]] = {}
         for row in rows:
-            found.setdefault((row.system, row.dataset), []).append(row)
-        self.cells = {
-            (system, dataset): _cell(found.get((system, dataset), []), of.figures.get((system, dataset)), self.n_folds)
-            for system in self.systems
-            for dataset in self.datasets
-        }
+            by_cell.setdefault((row.system, row.dataset), []).append(row)
+        keys = [(system, dataset) for system in self.systems for dataset in self.datasets]
+        self.cells = {key: _cell(by_cell.get(key, []), layout.figures.get(key), self.n_folds) for key in keys}
 
     @property
     def shortcut(self) -> str:
@@ -160,14 +158,14 @@ class Table:
         best = self.best(dataset)
         return {} if best is None else self.against(best, dataset, marking)
 
-    def against(self, one: str, dataset: str, marking: Marking = "corrected") -> dict[str, Comparison]:
+    def against(self, baseline: str, dataset: str, marking: Marking = "corrected") -> dict[str, Comparison]:
         """Return the t-test of each complete system minus a given one; empty unless that is complete."""
-        if one not in self.complete(dataset):
+        if baseline not in self.complete(dataset):
             return {}
         corrected = partial(corrected_t_test, ratio=self.layout.ratios.get(dataset))
         test: Any = paired_t_test if marking == "plain" else corrected
-        reference = self.cells[one, dataset].scores
-        others = [system for system in self.complete(dataset) if system != one]
+        reference = self.cells[baseline, dataset].scores
+        others = [system for system in self.complete(dataset) if system != baseline]
         tests = {system: test(self.cells[system, dataset].scores, reference) for system in others}
         if marking != "holm":
             return tests

@@ -62,16 +62,20 @@ def _described(name: str, value: Any) -> Any:
     The text of a step would depend on which of its parameters are at their defaults.
     """
     if name.rpartition("__")[2] == "steps" and isinstance(value, list):
-        return [(step, type(one).__name__) for step, one in value]
+        return [(step, type(estimator).__name__) for step, estimator in value]
     return value if isinstance(value, str | int | float | bool | None) else repr(value)
 
 
 def _arrays(bags: Sets) -> list[Any]:
     """Return all contents of sets as arrays; the first has the sizes of the sets."""
     if not isinstance(bags, Bags):
-        pages = bags.documents if isinstance(bags, PageTexts) else [[p.to_json() for p in one.pages] for one in bags]
+        pages: list[Any]
+        if isinstance(bags, PageTexts):
+            pages = list(bags.documents)
+        else:
+            pages = [[page.to_json() for page in document.pages] for document in bags]
         text = json.dumps(pages).encode()
-        return [np.array([len(one) for one in pages]), np.frombuffer(text, dtype=np.uint8)]
+        return [np.array([len(document) for document in pages]), np.frombuffer(text, dtype=np.uint8)]
     return [bags.offsets, *((bags.X.data, bags.X.indices, bags.X.indptr) if bags.is_sparse else (bags.X,))]
 
 

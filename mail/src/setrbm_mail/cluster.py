@@ -42,26 +42,26 @@ class KeptDocument:
     """One document to read: everything that what is read depends on, and the file that keeps it."""
 
     root: str
-    found: DocumentFiles | Problem
+    source: DocumentFiles | Problem
     reading: Reading
     limits: Limits
-    kept: Path
+    file: Path
 
     @property
     def id(self) -> str:
         """The id of the document."""
-        return self.found.document if isinstance(self.found, Problem) else self.found.id
+        return self.source.document if isinstance(self.source, Problem) else self.source.id
 
     def document(self) -> Document | None:
         """Return what was read before; None if it was not, or its file is damaged."""
         try:
-            return Document.from_json(json.loads(self.kept.read_bytes()))
+            return Document.from_json(json.loads(self.file.read_bytes()))
         except (OSError, ValueError):
             return None
 
     def keep(self, document: dict[str, Any]) -> None:
         """Write what was read."""
-        write_atomically(self.kept, json.dumps(document).encode())
+        write_atomically(self.file, json.dumps(document).encode())
 
 
 def read_documents(
@@ -100,8 +100,8 @@ def read_documents(
         folder, only, output=output, by_class=by_class, client=client, reading=reading, limits=limits,
         on_progress=on_progress,
     )  # fmt: skip
-    found = {document.id: document for document in documents}
-    return Documents([found[name] for name in (list(found) if only is None else only)])
+    by_id = {document.id: document for document in documents}
+    return Documents([by_id[name] for name in (list(by_id) if only is None else only)])
 
 
 def iter_documents(
@@ -117,7 +117,7 @@ def iter_documents(
     _Run(Cluster.of(client) if missing else None, progress, on_progress).read(missing)
     for entry in wanted:
         if (document := entry.document()) is None:
-            raise OSError(f"What was read of {entry.id!r} is gone from {str(entry.kept)!r}. Rerun to read it again.")
+            raise OSError(f"What was read of {entry.id!r} is gone from {str(entry.file)!r}. Rerun to read it again.")
         yield document
 
 
@@ -159,7 +159,7 @@ class _Run:
             failed = self.failed[entry.id]
             # A document that kills its worker is to blame; of any other error, the worker is.
             if failed.was_killed:
-                reason = f"{failed.reason}. To try it again, delete {str(entry.kept)!r}"
+                reason = f"{failed.reason}. To try it again, delete {str(entry.file)!r}"
                 self._store([entry], [Document(entry.id, [], [], [Problem(entry.id, entry.id, reason)]).to_json()])
         if self.failed:
             raise self._error()
@@ -169,7 +169,7 @@ class _Run:
         assert self.cluster is not None
         again = []
         arguments = [
-            (batch[0].root, [entry.found for entry in batch], batch[0].reading, batch[0].limits) for batch in batches
+            (batch[0].root, [entry.source for entry in batch], batch[0].reading, batch[0].limits) for batch in batches
         ]
         with closing(self.cluster.run(read_batch, arguments, alone=alone)) as results:
             for k, result in results:
@@ -221,14 +221,15 @@ def read_batch(
     check_installed()
     if not os.path.isdir(folder):
         raise NotADirectoryError(f"the folder {folder!r} must be on every worker, under this path")
-    return [one.to_json() for one in read_found(Path(folder), wanted, n_jobs=1, reading=reading, limits=limits)]
+    documents = read_found(Path(folder), wanted, n_jobs=1, reading=reading, limits=limits)
+    return [document.to_json() for document in documents]
 
 
-def _key(root: Path, one: DocumentFiles | Problem, about: str) -> str:
+def _key(root: Path, source: DocumentFiles | Problem, about: str) -> str:
     """Return a digest of what is read of a document: its files as they are now, and the settings."""
-    files = () if isinstance(one, Problem) else one.files
+    files = () if isinstance(source, Problem) else source.files
     stamps = [_stamp(root / file) for file in files]
-    return hashlib.sha256(json.dumps([str(one), stamps, about]).encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps([str(source), stamps, about]).encode()).hexdigest()[:32]
 
 
 def _stamp(path: Path) -> str:

@@ -53,8 +53,8 @@ def labels_of(folder: Path, manifest: Path | None = None) -> Labels:
         )
     if manifest is not None or path.is_file():
         return Labels(read_manifest(path), by_folder=False)
-    found, problems = find_documents(folder, by_class=True)
-    ids = [one.id for one in found]
+    documents, problems = find_documents(folder, by_class=True)
+    ids = [document.id for document in documents]
     loose = [name for name in ids if "/" not in name]
     if loose:
         raise ValueError(
@@ -72,18 +72,18 @@ def _leads_out(path: Path, folder: Path) -> bool:
 
 def read_manifest(path: Path) -> dict[str, str]:
     """Return the class of each document that a manifest lists; check that it is one."""
-    found: dict[str, str] = {}
+    classes: dict[str, str] = {}
     for number, document, label in _rows(path):
         if not document or not label:
             raise ValueError(
                 f"Every line of a manifest must have a document and a label. Line {number} of {str(path)!r} lacks one."
             )
-        if document in found:
+        if document in classes:
             raise ValueError(f"Every document must be listed once. {document!r} is listed twice in {str(path)!r}.")
-        found[document] = label
-    if not found:
+        classes[document] = label
+    if not classes:
         raise ValueError(f"{str(path)!r} must list at least one document. Got none.")
-    return found
+    return classes
 
 
 def _rows(path: Path) -> Iterator[tuple[int, str, str]]:

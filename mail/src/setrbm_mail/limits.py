@@ -55,11 +55,11 @@ class Limits:
     memory: int = 3_000 * MEGA
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            value, is_whole = getattr(self, one.name), one.type == "int"
+        for limit in fields(self):
+            value, is_whole = getattr(self, limit.name), limit.type == "int"
             if isinstance(value, bool) or not isinstance(value, int if is_whole else int | float) or not value > 0:
                 kind = "a whole number" if is_whole else "a number"
-                raise ValueError(f"{one.name} must be {kind} above 0. Got {value!r}.")
+                raise ValueError(f"{limit.name} must be {kind} above 0. Got {value!r}.")
 
     def to_json(self) -> dict[str, Any]:
         """Return the limits as plain values."""

@@ -101,28 +101,28 @@ class Page:
         """Return the page as plain values."""
         return {
             "words": list(self.words), "boxes": self.boxes.ravel().tolist(),
-            "confidences": [round(float(one), 3) for one in self.confidences], "method": self.method,
+            "confidences": [round(float(confidence), 3) for confidence in self.confidences], "method": self.method,
             "width": self.width, "height": self.height, "dpi": self.dpi, "rotation": self.rotation,
             "thumbnail": base64.b64encode(self.thumbnail.tobytes()).decode(),
-            "layout": [round(float(one), 5) for one in self.layout],
+            "layout": [round(float(value), 5) for value in self.layout],
         }  # fmt: skip
 
     @classmethod
-    def from_json(cls, found: Any) -> Page:
+    def from_json(cls, plain: Any) -> Page:
         """Return the page that ``to_json`` described; raise ValueError if it is not one."""
         try:
-            words = _words(found["words"])
+            words = _words(plain["words"])
             page = cls(
                 words=words,
-                boxes=np.array(found["boxes"], dtype=np.int32).reshape(len(words), 4),
-                confidences=_floats(found["confidences"]).reshape(len(words)),
-                method=str(found["method"]),
-                width=int(found["width"]),
-                height=int(found["height"]),
-                dpi=float(found["dpi"]),
-                rotation=int(found["rotation"]),
-                thumbnail=_thumbnail(found["thumbnail"]),
-                layout=_floats(found["layout"]).reshape(len(LAYOUT)),
+                boxes=np.array(plain["boxes"], dtype=np.int32).reshape(len(words), 4),
+                confidences=_floats(plain["confidences"]).reshape(len(words)),
+                method=str(plain["method"]),
+                width=int(plain["width"]),
+                height=int(plain["height"]),
+                dpi=float(plain["dpi"]),
+                rotation=int(plain["rotation"]),
+                thumbnail=_thumbnail(plain["thumbnail"]),
+                layout=_floats(plain["layout"]).reshape(len(LAYOUT)),
             )
             page._check()
         except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -207,18 +207,19 @@ class Document:
         """Return the document as plain values."""
         return {
             "id": self.id, "pages": [page.to_json() for page in self.pages],
-            "places": [asdict(place) for place in self.places], "problems": [asdict(one) for one in self.problems],
+            "places": [asdict(place) for place in self.places],
+            "problems": [asdict(problem) for problem in self.problems],
         }  # fmt: skip
 
     @classmethod
-    def from_json(cls, found: Any) -> Document:
+    def from_json(cls, plain: Any) -> Document:
         """Return the document that ``to_json`` described; raise ValueError if it is not one."""
         try:
             return cls(
-                str(found["id"]),
-                [Page.from_json(page) for page in found["pages"]],
-                [Place(**{**place, "part": tuple(place["part"])}) for place in found["places"]],
-                [Problem(**one) for one in found["problems"]],
+                str(plain["id"]),
+                [Page.from_json(page) for page in plain["pages"]],
+                [Place(**{**place, "part": tuple(place["part"])}) for place in plain["places"]],
+                [Problem(**problem) for problem in plain["problems"]],
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"This is not the description of a document: {error}.") from None

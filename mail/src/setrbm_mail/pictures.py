@@ -63,12 +63,12 @@ def pictures_of(
     left = enumerate(wanted)
 
     def next_request() -> Request | None:
-        k, one = next(left, (0, None))
-        if one is None:
+        k, shown = next(left, (0, None))
+        if shown is None:
             return None
-        place = one.place
+        place = shown.place
         request = Request("draw", root, place.file, (place.number,), place.part, place.digest)
-        asked[request] = k, one.page.rotation
+        asked[request] = k, shown.page.rotation
         return request
 
     with Supervisor(n_children(n_jobs), limits, Reading(dpi=DPI, ocr="never")) as supervisor:
@@ -140,8 +140,8 @@ def marked_pages(
     output.mkdir(parents=True, exist_ok=True)
     shown = list(_shown(documents, answers))
     paths: list[Path | None] = [None] * len(documents)
-    for one, picture in pictures_of(folder, [wanted for _, wanted in shown], limits, n_jobs):
-        k, wanted = shown[one]
+    for position, picture in pictures_of(folder, [wanted for _, wanted in shown], limits, n_jobs):
+        k, wanted = shown[position]
         if picture is not None:
             path = output / f"{k + 1:04d}-{safe_name(documents[k].id)}.png"
             marked(picture, wanted.page, answers[k].words).save(path)

@@ -68,10 +68,10 @@ class Report:
 
     def _classes(self) -> str:
         rows = []
-        for label in sorted({str(one.label) for one in self.answers if one.label is not None}):
-            own = [one for one in self.answers if str(one.label) == label]
-            accepted = [one for one in own if one.is_accepted]
-            right = [one for one in accepted if self.truth.get(one.document) == label]
+        for label in sorted({str(answer.label) for answer in self.answers if answer.label is not None}):
+            own = [answer for answer in self.answers if str(answer.label) == label]
+            accepted = [answer for answer in own if answer.is_accepted]
+            right = [answer for answer in accepted if self.truth.get(answer.document) == label]
             known = f"{len(right)} of {len(accepted)}" if self.truth else "unknown"
             rows.append((label, str(len(own)), str(len(accepted)), known))
         return "<h2>Classes</h2>" + _table(("class", "documents", "accepted", "of these right"), rows)
@@ -82,16 +82,14 @@ class Report:
         return f"<h2>How sure is sure enough?</h2>{_picture(self.curve, path, 'Precision against coverage')}"
 
     def _people(self) -> str:
-        left = [one for one in self.answers if not one.is_accepted]
-        rows = [
-            (one.document, one.why_a_person, "" if one.label is None else f"{one.label} ({one.probability:.0%})")
-            for one in left
-        ]
+        left = [answer for answer in self.answers if not answer.is_accepted]
+        guesses = ["" if answer.label is None else f"{answer.label} ({answer.probability:.0%})" for answer in left]
+        rows = [(answer.document, answer.why_a_person, guess) for answer, guess in zip(left, guesses, strict=True)]
         head = f"<h2>For a person: {len(left)} of {len(self.answers)} documents</h2>"
         return head + (_table(("document", "why", "best guess"), rows) if rows else "<p>None.</p>")
 
     def _cards(self, path: Path) -> str:
-        cards = [self._card(one, path) for one in self.answers if one.document in self.pictures]
+        cards = [self._card(answer, path) for answer in self.answers if answer.document in self.pictures]
         if not cards:
             return ""
         return f'<h2>The pages that matter most</h2>\n<div class="cards">{"".join(cards)}</div>'
@@ -99,15 +97,15 @@ class Report:
     def _card(self, answer: Answer, path: Path) -> str:
         true = self.truth.get(answer.document)
         kind = "person" if not answer.is_accepted else "wrong" if true not in (None, str(answer.label)) else ""
-        said = f"<b>{escape(str(answer.label))}</b>"
+        caption = f"<b>{escape(str(answer.label))}</b>"
         if answer.probability is not None:
-            said += f", {answer.probability:.0%}"
-        said += "" if answer.is_accepted else f"; for a person: {escape(answer.why_a_person)}"
-        said += "" if true is None else f". True class: {escape(true)}"
+            caption += f", {answer.probability:.0%}"
+        caption += "" if answer.is_accepted else f"; for a person: {escape(answer.why_a_person)}"
+        caption += "" if true is None else f". True class: {escape(true)}"
         words = ", ".join(f"<mark>{escape(word)}</mark>" for word in answer.words)
         return (
             f'<figure class="{kind}">{_picture(self.pictures[answer.document], path, answer.place)}'
-            f"<figcaption>{escape(answer.place)}<br>{said}.<br>{words}</figcaption></figure>\n"
+            f"<figcaption>{escape(answer.place)}<br>{caption}.<br>{words}</figcaption></figure>\n"
         )
 
 
@@ -117,6 +115,6 @@ def _picture(picture: Path, page: Path, text: str) -> str:
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(one)}</th>" for one in heads)
+    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
     lines = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n" for row in rows)
     return f"<table>{f'<tr>{head}</tr>' if heads else ''}\n{lines}</table>\n"

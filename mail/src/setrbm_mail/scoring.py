@@ -40,7 +40,7 @@ class DocumentScoring(Scoring):
     def stamp(self, path: str) -> str:
         """Return what changes if a folder of documents does: sizes and times of modification of its files."""
         documents, _ = find_documents(Path(path))
-        files = [file for one in documents for file in one.files]
+        files = [file for document in documents for file in document.files]
         return short_digest("\n".join(f"{file} {stamp_of(os.path.join(path, file))}" for file in files))
 
     def columns(self, model: Any, path: str) -> dict[str, npt.NDArray[Any]]:
@@ -51,16 +51,20 @@ class DocumentScoring(Scoring):
         if not answers:
             raise ValueError("it has no documents")
         return {
-            "document": _texts(one.document for one in answers),
-            "label": _texts(None if one.label is None else str(one.label) for one in answers),
-            "probability": np.array([np.nan if one.probability is None else one.probability for one in answers]),
-            "accepted": np.array([one.is_accepted for one in answers]),
-            "why_a_person": _texts(one.why_a_person for one in answers),
+            "document": _texts(answer.document for answer in answers),
+            "label": _texts(None if answer.label is None else str(answer.label) for answer in answers),
+            "probability": np.array([_number(answer.probability) for answer in answers]),
+            "accepted": np.array([answer.is_accepted for answer in answers]),
+            "why_a_person": _texts(answer.why_a_person for answer in answers),
             # Nothing could be read of a document without pages.
-            "page": np.array([one.page or 0 for one in answers]),
-            "place": _texts(one.place for one in answers),
-            "words": _texts("; ".join(one.words) for one in answers),
+            "page": np.array([answer.page or 0 for answer in answers]),
+            "place": _texts(answer.place for answer in answers),
+            "words": _texts("; ".join(answer.words) for answer in answers),
         }
+
+
+def _number(probability: float | None) -> float:
+    return np.nan if probability is None else probability
 
 
 def _texts(values: Iterable[Any]) -> npt.NDArray[Any]:

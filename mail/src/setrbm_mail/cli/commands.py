@@ -123,13 +123,13 @@ def fit(
     classes = sorted(set(known.classes))
     begin = time.perf_counter()
     save(model.fit(known.documents, known.classes), output / MODEL)
-    said = {
+    summary = {
         "model": str(output / MODEL), "documents": len(known.documents), "pages": known.documents.n_pages,
         "classes": classes, "precision": precision,
         "share_left_to_people": getattr(model, "share_left_", (0.0,))[0],
         "seconds": round(time.perf_counter() - begin, 1),
     }  # fmt: skip
-    (show_json if json else _show_learned)(said)
+    (show_json if json else _show_learned)(summary)
 
 
 def _blocks(features: str) -> tuple[str, ...]:
@@ -142,11 +142,11 @@ def _blocks(features: str) -> tuple[str, ...]:
     return blocks
 
 
-def _show_learned(said: dict[str, Any]) -> None:
-    learned = f"{count(len(said['classes']), 'class')} from {count(said['documents'], 'document')}"
-    typer.echo(f"Learned {learned}: {said['model']}.")
-    wanted, left = percent(said["precision"]), said["share_left_to_people"]
-    if not said["precision"]:
+def _show_learned(summary: dict[str, Any]) -> None:
+    learned = f"{count(len(summary['classes']), 'class')} from {count(summary['documents'], 'document')}"
+    typer.echo(f"Learned {learned}: {summary['model']}.")
+    wanted, left = percent(summary["precision"]), summary["share_left_to_people"]
+    if not summary["precision"]:
         typer.echo("It accepts every answer.")
     elif left == 1.0:
         typer.echo(
@@ -211,7 +211,7 @@ def classify(
     warn_of_problems(problems, output)
     _write_answers(answers, output)
     if json:
-        show_json({"model": str(model), "folder": str(folder), "documents": [one.to_json() for one in answers]})
+        show_json({"model": str(model), "folder": str(folder), "documents": [answer.to_json() for answer in answers]})
         return
     _show_answers(answers, output)
 
@@ -250,30 +250,30 @@ def _write_answers(answers: list[Answer], output: Path) -> None:
     heads = ("document", "label", "probability", "accepted", "page", "place", "words", "why_a_person")
     rows = [
         (
-            one.document, one.label, "" if one.probability is None else f"{one.probability:.4f}",
-            str(one.is_accepted).lower(), one.page, one.place, "; ".join(one.words), one.why_a_person,
+            answer.document, answer.label, "" if answer.probability is None else f"{answer.probability:.4f}",
+            str(answer.is_accepted).lower(), answer.page, answer.place, "; ".join(answer.words), answer.why_a_person,
         )
-        for one in answers
+        for answer in answers
     ]  # fmt: skip
     write_csv(output / "answers.csv", heads, rows)
     write_csv(output / "for-a-person.csv", heads, [row for row in rows if row[-1]])
-    write_json(output / "answers.json", [one.to_json() for one in answers])
+    write_json(output / "answers.json", [answer.to_json() for answer in answers])
 
 
 def _show_answers(answers: list[Answer], output: Path) -> None:
-    accepted = [one for one in answers if one.is_accepted]
+    accepted = [answer for answer in answers if answer.is_accepted]
     by_class: dict[Any, int] = {}
-    for one in accepted:
-        by_class[one.label] = by_class.get(one.label, 0) + 1
+    for answer in accepted:
+        by_class[answer.label] = by_class.get(answer.label, 0) + 1
     if not answers:
         typer.echo("There are no documents in the folder.", err=True)
     if accepted:
         show_table("", ("class", "documents"), sorted(by_class.items(), key=lambda pair: -pair[1]))
-    left = [one for one in answers if not one.is_accepted]
+    left = [answer for answer in answers if not answer.is_accepted]
     typer.echo(f"For a person: {len(left):,} of {count(len(answers), 'document')}.")
-    for one in left[:MOST_LISTED]:
-        guess = f" (perhaps {one.label})" if one.label is not None else ""
-        typer.echo(f"  {one.document}: {one.why_a_person}{guess}")
+    for answer in left[:MOST_LISTED]:
+        guess = f" (perhaps {answer.label})" if answer.label is not None else ""
+        typer.echo(f"  {answer.document}: {answer.why_a_person}{guess}")
     if len(left) > MOST_LISTED:
         typer.echo(f"  ... and {len(left) - MOST_LISTED:,} more in {output / 'for-a-person.csv'}")
     typer.echo(f"All answers: {output / 'answers.csv'}, {output / 'answers.json'}.")
@@ -308,17 +308,17 @@ def explain(
         folder, documents, answers, output / "pictures", limits=options.limits, n_jobs=options.jobs
     )  # fmt: skip
     explained = [
-        one.to_json() | {"picture": None if path is None else str(path)}
-        for one, path in zip(answers, pictures, strict=True)
+        answer.to_json() | {"picture": None if path is None else str(path)}
+        for answer, path in zip(answers, pictures, strict=True)
     ]
     write_json(output / "explanations.json", explained)
     if json:
         show_json(explained)
         return
-    for one, picture in zip(answers, pictures, strict=True):
-        typer.echo(f"{one.document}: {one.label if one.label is not None else one.why_a_person}")
-        if one.page is not None:
-            typer.echo(f"  {one.place}: {', '.join(one.words)}\n  {picture or 'The page could not be drawn.'}")
+    for answer, picture in zip(answers, pictures, strict=True):
+        typer.echo(f"{answer.document}: {answer.label if answer.label is not None else answer.why_a_person}")
+        if answer.page is not None:
+            typer.echo(f"  {answer.place}: {', '.join(answer.words)}\n  {picture or 'The page could not be drawn.'}")
 
 
 @with_options("cluster", ClusterOptions)
@@ -344,8 +344,8 @@ def evaluate(
     fitted = _load(model)
     check = partial(_check_known, fitted.classes_.tolist())
     known = Reader(folder, output, options, cluster, quiet).labeled(manifest, check)
-    found = _predictions(fitted, known)
-    scores = {"model": str(model), "folder": str(folder), "not_read": known.n_lost, **all_scores(found)}
+    predictions = _predictions(fitted, known)
+    scores = {"model": str(model), "folder": str(folder), "not_read": known.n_lost, **all_scores(predictions)}
     write_json(output / "scores.json", scores)
     picture = _draw_curves(fitted, known, output)
     if json:
@@ -371,7 +371,7 @@ def _predictions(fitted: Any, known: Labeled) -> Predictions:
 
     codes = {label: k for k, label in enumerate(fitted.classes_.tolist())}
     truth = np.array([codes[label] for label in known.classes])
-    accepted = np.array([one.is_accepted for one in answers_of(fitted, known.documents)])
+    accepted = np.array([answer.is_accepted for answer in answers_of(fitted, known.documents)])
     return Predictions(fitted.classes_, truth, fitted.predict_log_proba(known.documents), [], accepted)
 
 

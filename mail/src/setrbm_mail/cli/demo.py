@@ -34,9 +34,9 @@ def demo(
     """Generate scanned mail, read, learn and classify it, in about six minutes."""
     check_output_folder(output)
     output.mkdir(parents=True, exist_ok=True)
-    found = run(output, show=not json)
+    outcome = run(output, show=not json)
     if json:
-        show_json(found)
+        show_json(outcome)
 
 
 def run(output: Path, show: bool) -> dict[str, Any]:
@@ -57,15 +57,15 @@ def run(output: Path, show: bool) -> dict[str, Any]:
     documents = _read(output, mail, manifest, show)
     labels = dict(zip(manifest.documents, manifest.labels, strict=True))
     train, test = documents[:N_TRAIN], documents[N_TRAIN:]
-    model = document_classifier(PRECISION, random_state=0).fit(list(train), [labels[one.id] for one in train])
+    model = document_classifier(PRECISION, random_state=0).fit(list(train), [labels[document.id] for document in train])
     save(model, output / "documents.safetensors")
     answers = classify(model, test)
     truth = dict(zip(manifest.documents, manifest.true_classes, strict=True))
-    found = _found(answers, truth, documents, time.perf_counter() - begin)
-    _write_page(output, mail, test, answers, truth, found)
+    outcome = _outcome(answers, truth, documents, time.perf_counter() - begin)
+    _write_page(output, mail, test, answers, truth, outcome)
     if show:
-        _show(found, output)
-    return found
+        _show(outcome, output)
+    return outcome
 
 
 def _generated(output: Path, show: bool) -> tuple[Path, Manifest]:
@@ -93,30 +93,30 @@ def _read(output: Path, mail: Path, manifest: Manifest, show: bool) -> Documents
     return Documents([*reader.documents(manifest.documents)])
 
 
-def _found(answers: list[Answer], truth: dict[str, str], documents: Documents, seconds: float) -> dict[str, Any]:
-    accepted = [one for one in answers if one.is_accepted]
-    right = [one for one in accepted if one.label == truth[one.document]]
+def _outcome(answers: list[Answer], truth: dict[str, str], documents: Documents, seconds: float) -> dict[str, Any]:
+    accepted = [answer for answer in answers if answer.is_accepted]
+    right = [answer for answer in accepted if answer.label == truth[answer.document]]
     return {
         "documents": len(documents), "pages": documents.n_pages, "tested": len(answers),
-        "right": sum(one.label == truth[one.document] for one in answers), "accepted": len(accepted),
+        "right": sum(answer.label == truth[answer.document] for answer in answers), "accepted": len(accepted),
         "accepted_right": len(right), "problems": len(documents.problems), "seconds": seconds,
     }  # fmt: skip
 
 
 def _write_page(
-    output: Path, mail: Path, test: Documents, answers: list[Answer], truth: dict[str, str], found: dict[str, Any]
+    output: Path, mail: Path, test: Documents, answers: list[Answer], truth: dict[str, str], outcome: dict[str, Any]
 ) -> None:
     from setrbm_mail.pictures import marked_pages
     from setrbm_mail.report import Report
 
     pictures = marked_pages(mail, test[:N_SHOWN], answers[:N_SHOWN], output / "pages")
-    known = zip((one.document for one in answers), pictures, strict=False)
+    known = zip((answer.document for answer in answers), pictures, strict=False)
     facts = {
-        "pieces of mail": f"{found['documents']:,}, {found['pages']:,} pages, generated and read in this demo",
+        "pieces of mail": f"{outcome['documents']:,}, {outcome['pages']:,} pages, generated and read in this demo",
         "learned from": f"{N_TRAIN:,} of them",
-        "tested on": f"{found['tested']:,} others",
-        "right": percent(found["right"] / found["tested"]),
-        "accepted": f"{found['accepted']:,}; {found['accepted_right']:,} of these are right",
+        "tested on": f"{outcome['tested']:,} others",
+        "right": percent(outcome["right"] / outcome["tested"]),
+        "accepted": f"{outcome['accepted']:,}; {outcome['accepted_right']:,} of these are right",
         "wanted": f"{PRECISION:.0%} of the accepted answers right",
     }
     report = Report(
@@ -125,11 +125,11 @@ def _write_page(
     report.write(output / PAGE)
 
 
-def _show(found: dict[str, Any], output: Path) -> None:
-    n = count(found["tested"], "new piece")
-    typer.echo(f"   {found['right']:,} of {n} of mail are classified right.")
+def _show(outcome: dict[str, Any], output: Path) -> None:
+    n = count(outcome["tested"], "new piece")
+    typer.echo(f"   {outcome['right']:,} of {n} of mail are classified right.")
     typer.echo(
-        f"   {found['accepted']:,} answers are sure enough to be accepted; {found['accepted_right']:,} of these are "
-        "right. The others are left to a person."
+        f"   {outcome['accepted']:,} answers are sure enough to be accepted; {outcome['accepted_right']:,} of these "
+        "are right. The others are left to a person."
     )
-    typer.echo(f"   {found['pages']:,} pages in {found['seconds']:.0f} s. Look at {output / PAGE}.")
+    typer.echo(f"   {outcome['pages']:,} pages in {outcome['seconds']:.0f} s. Look at {output / PAGE}.")

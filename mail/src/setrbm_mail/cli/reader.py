@@ -189,7 +189,7 @@ class Reader:
         documents = Documents([*self.documents(list(labels.classes), labels.by_folder)])
         warn_of_problems([*documents.problems, *labels.problems], self.output)
         readable = documents.readable
-        return Labeled(readable, [labels.classes[one.id] for one in readable], len(documents) - len(readable))
+        return Labeled(readable, [labels.classes[document.id] for document in readable], len(documents) - len(readable))
 
 
 @dataclass(frozen=True)
@@ -237,8 +237,8 @@ def warn_of_problems(problems: Sequence[Problem], output: Path) -> None:
     rows = [(problem.document, problem.where, problem.reason) for problem in problems]
     write_csv(output / "problems.csv", ("document", "where", "reason"), rows)
     if problems:
-        what = "file or page" if len(problems) == 1 else "files or pages"
-        typer.echo(f"Not read: {len(problems):,} {what}. See {output / 'problems.csv'}.", err=True)
+        noun = "file or page" if len(problems) == 1 else "files or pages"
+        typer.echo(f"Not read: {len(problems):,} {noun}. See {output / 'problems.csv'}.", err=True)
 
 
 def write_csv(path: Path, heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

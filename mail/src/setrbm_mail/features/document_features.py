@@ -102,7 +102,7 @@ class DocumentFeatures(CanSave, TransformerMixin, BaseEstimator, auto_wrap_outpu
 
     def _check_blocks(self) -> None:
         blocks = self.blocks
-        known = isinstance(blocks, tuple | list) and all(isinstance(one, str) and one in BLOCKS for one in blocks)
+        known = isinstance(blocks, tuple | list) and all(isinstance(block, str) and block in BLOCKS for block in blocks)
         if not known or not blocks or len(set(blocks)) < len(blocks):
             raise ValueError(f"blocks must be one or more of {', '.join(map(repr, BLOCKS))}. Got {blocks!r}.")
 

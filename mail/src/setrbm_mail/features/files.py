@@ -18,7 +18,7 @@ class FeaturesRow(Row):
 
     def parts_of(self, estimator: DocumentFeatures) -> list[tuple[str, Any]]:
         """Return the fitted PageWords, if words are used."""
-        return [(what, words) for what, words in super().parts_of(estimator) if words is not None]
+        return [(name, words) for name, words in super().parts_of(estimator) if words is not None]
 
     def described(self, estimator: DocumentFeatures) -> ModelFile:
         """Return the contents of the file, without the vocabulary."""

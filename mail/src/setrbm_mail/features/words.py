@@ -51,7 +51,7 @@ def tokens_of(words: Sequence[str]) -> list[tuple[str, tuple[int, ...]]]:
 
 def _cleaned(words: Sequence[str]) -> list[tuple[str, tuple[int, ...]]]:
     """Return clean words, each with the positions of the words it was made of."""
-    found: list[tuple[str, tuple[int, ...]]] = []
+    cleaned: list[tuple[str, tuple[int, ...]]] = []
     joined, places = "", []
     for place, word in enumerate(words):
         plain = unicodedata.normalize("NFKC", word).lower()
@@ -59,10 +59,10 @@ def _cleaned(words: Sequence[str]) -> list[tuple[str, tuple[int, ...]]]:
         if plain.endswith("-") and plain[:-1].isalpha() and len(plain) > 2:
             joined += plain[:-1]
             continue
-        found.append((_clean(joined + plain), tuple(places)))
+        cleaned.append((_clean(joined + plain), tuple(places)))
         joined, places = "", []
-    found.append((_clean(joined), tuple(places)))
-    return [(word, places) for word, places in found if word]
+    cleaned.append((_clean(joined), tuple(places)))
+    return [(word, places) for word, places in cleaned if word]
 
 
 def _clean(word: str) -> str:

@@ -55,7 +55,9 @@ def find_documents(folder: Path, by_class: bool = False) -> tuple[list[DocumentF
     folders = [""]
     while folders:
         folders += _search(folder, folders.pop(), by_class, documents, problems)
-    return sorted(documents, key=lambda one: order(one.id)), sorted(problems, key=lambda one: order(one.document))
+    documents.sort(key=lambda document: order(document.id))
+    problems.sort(key=lambda problem: order(problem.document))
+    return documents, problems
 
 
 def shown(name: str) -> str:

@@ -56,7 +56,7 @@ class ImageSource:
                 image.draft("L", tuple(max(1, int(side * dpi / min(own))) for side in image.size))
             ImageOps.exif_transpose(image, in_place=True)
             gray = _gray(image)
-            across, down = (one * now / old for one, now, old in zip(own, gray.size, full, strict=True))
+            across, down = (dots * now / old for dots, now, old in zip(own, gray.size, full, strict=True))
             return _resized(gray, across, down, dpi)
 
     def lettering(self, number: int, shape: tuple[int, int]) -> Lettering | None:
@@ -97,12 +97,12 @@ def _reporting_damage() -> Iterator[None]:
 
 def _full(image: Any) -> tuple[tuple[int, int], tuple[float, float]]:
     """Return width and height of a picture when it is upright, and its dots per inch across and down."""
-    size, said = image.size, _said(image)
+    size, dpi = image.size, _recorded_dpi(image)
     if image.getexif().get(ORIENTATION) in SWAPPED:
-        said = said[::-1]
+        dpi = dpi[::-1]
         # Pillow swaps the sides of a TIFF itself.
         size = size if image.format == "TIFF" else size[::-1]
-    return size, _resolution(size, *said)
+    return size, _resolution(size, *dpi)
 
 
 def _resolution(size: tuple[int, int], across: float, down: float) -> tuple[float, float]:
@@ -114,7 +114,7 @@ def _resolution(size: tuple[int, int], across: float, down: float) -> tuple[floa
     return own, own
 
 
-def _said(image: Any) -> tuple[float, float]:
+def _recorded_dpi(image: Any) -> tuple[float, float]:
     """Return the dots per inch that a picture says it has; 0 where it says nothing that makes sense."""
     try:
         across, down = map(float, image.info.get("dpi", (0.0, 0.0)))

@@ -21,9 +21,9 @@ LONGEST_NAME = 80
 UNSEEN = ("script", "style", "title")
 
 
-def add_parts(mail: FilePart, found: FileParts, limits: Limits) -> None:
+def add_parts(mail: FilePart, parts: FileParts, limits: Limits) -> None:
     """Add the text and the attachments of a mail."""
-    _add_mail(_parsed(mail.content), mail.position, mail.name, found, limits)
+    _add_mail(_parsed(mail.content), mail.position, mail.name, parts, limits)
 
 
 def _parsed(data: bytes) -> Message[Any, Any]:
@@ -39,36 +39,36 @@ def _parsed(data: bytes) -> Message[Any, Any]:
 
 
 def _add_mail(
-    message: Message[Any, Any], position: tuple[int, ...], name: str, found: FileParts, limits: Limits
+    message: Message[Any, Any], position: tuple[int, ...], name: str, parts: FileParts, limits: Limits
 ) -> None:
     if len(position) > limits.nesting:
-        found.problems.append((name, f"mails are nested more than {limits.nesting} deep (nesting)"))
+        parts.problems.append((name, f"mails are nested more than {limits.nesting} deep (nesting)"))
         return
-    n_before = len(found)
+    n_before = len(parts)
     text = _text_of(message)
     if text.strip():
         content = text.encode("utf-8", errors="replace")
-        found.readable.append(FilePart((*position, 0), _joined(name, "text"), MAIL, content))
+        parts.readable.append(FilePart((*position, 0), _joined(name, "text"), MAIL, content))
     for k, attachment in enumerate(_attachments(message), start=1):
-        if found.n_attachments == limits.attachments:
-            found.problems.append((name, f"it has more than {count(limits.attachments, 'attachment')} (attachments)"))
+        if parts.n_attachments == limits.attachments:
+            parts.problems.append((name, f"it has more than {count(limits.attachments, 'attachment')} (attachments)"))
             return
-        found.n_attachments += 1
+        parts.n_attachments += 1
         called = _joined(name, _name_of(attachment) or f"attachment {k}")
-        _add_attachment(attachment, (*position, k), called, found, limits)
-    if len(found) == n_before:
-        found.problems.append((name, "the mail has neither text nor attachments"))
+        _add_attachment(attachment, (*position, k), called, parts, limits)
+    if len(parts) == n_before:
+        parts.problems.append((name, "the mail has neither text nor attachments"))
 
 
 def _add_attachment(
-    attachment: Message[Any, Any], position: tuple[int, ...], name: str, found: FileParts, limits: Limits
+    attachment: Message[Any, Any], position: tuple[int, ...], name: str, parts: FileParts, limits: Limits
 ) -> None:
     if attachment.get_content_type() == "message/rfc822" and not _is_encoded_mail(attachment):
         for inner in _messages(attachment):
-            _add_mail(inner, position, name, found, limits)
+            _add_mail(inner, position, name, parts, limits)
         return
     content = _bytes_of(attachment) or _decoded_mail(attachment)
-    found.add(FilePart(position, name, format_of(content[:HEAD]), content), limits)
+    parts.add(FilePart(position, name, format_of(content[:HEAD]), content), limits)
 
 
 def _is_encoded_mail(attachment: Message[Any, Any]) -> bool:
@@ -93,7 +93,7 @@ def _joined(name: str, more: str) -> str:
 def _messages(part: Message[Any, Any]) -> list[Message[Any, Any]]:
     """Return the parts of a part."""
     payload = part.get_payload()
-    return [one for one in payload if isinstance(one, Message)] if isinstance(payload, list) else []
+    return [inner for inner in payload if isinstance(inner, Message)] if isinstance(payload, list) else []
 
 
 def _walk(message: Message[Any, Any]) -> list[tuple[Message[Any, Any], int]]:
@@ -101,17 +101,17 @@ def _walk(message: Message[Any, Any]) -> list[tuple[Message[Any, Any], int]]:
 
     Parts of attached mails are not looked into.
     """
-    found, open_parts, n_alternatives = [], [(message, 0)], 0
+    parts, open_parts, n_alternatives = [], [(message, 0)], 0
     while open_parts:
         part, group = open_parts.pop(0)
         if not part.is_multipart() or part.get_content_type() == "message/rfc822":
-            found.append((part, group))
+            parts.append((part, group))
             continue
         if part.get_content_type() == "multipart/alternative" and not group:
             n_alternatives += 1
             group = n_alternatives
-        open_parts[:0] = [(one, group) for one in _messages(part)]
-    return found
+        open_parts[:0] = [(inner, group) for inner in _messages(part)]
+    return parts
 
 
 def _is_text(part: Message[Any, Any]) -> bool:
@@ -220,7 +220,7 @@ def _unmarked(page: str) -> str:
 def _without_unclosed(page: str) -> str:
     """Return a web page without the beginnings of unseen elements that never end: they would hide all that follows."""
     for tag in UNSEEN:
-        ends = [found.end() for found in re.finditer(rf"</{tag}\b", page, re.IGNORECASE)]
+        ends = [match.end() for match in re.finditer(rf"</{tag}\b", page, re.IGNORECASE)]
         last = ends[-1] if ends else 0
         page = page[:last] + re.sub(rf"<{tag}\b[^<>]*>", " ", page[last:], flags=re.IGNORECASE)
     return page

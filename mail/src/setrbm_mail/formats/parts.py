@@ -65,6 +65,6 @@ class FileParts:
 
 def parts_of(content: bytes, limits: Limits) -> FileParts:
     """Return what a file consists of: itself, or the files that it holds."""
-    found = FileParts()
-    found.add(FilePart((), "", format_of(content[:HEAD]), content), limits)
-    return found
+    parts = FileParts()
+    parts.add(FilePart((), "", format_of(content[:HEAD]), content), limits)
+    return parts

@@ -101,8 +101,8 @@ class PdfSource:
 
     def _check_pictures(self, page: Any) -> None:
         """Refuse a page with a picture that is too large: without memory, pdfium would leave it out and say nothing."""
-        for found in _pictures(page):
-            width, height = found.get_px_size()
+        for picture in _pictures(page):
+            width, height = picture.get_px_size()
             if width * height > self._limits.pixels:
                 raise DocumentError(
                     f"a picture on the page has {width:,} x {height:,} pixels; the limit is {self._limits.pixels:,} "
@@ -130,15 +130,15 @@ def _is_sound(codes: list[int]) -> bool:
 
 def _words(codes: list[int]) -> list[tuple[int, int]]:
     """Return first character and end of every word."""
-    found, first = [], None
+    words, first = [], None
     for i, code in enumerate([*codes, 32]):
         is_space = code <= 32 or code == 0xA0 or 0xD800 <= code < 0xE000 or code > 0x10FFFF
         if is_space and first is not None:
-            found.append((first, i))
+            words.append((first, i))
             first = None
         elif not is_space and first is None:
             first = i
-    return found
+    return words
 
 
 def _box(text: Any, page: Any, first: int, last: int, shape: tuple[int, int]) -> tuple[int, int, int, int]:
@@ -175,16 +175,16 @@ def _on_picture(page: Any, x: float, y: float, shape: tuple[int, int]) -> tuple[
 def picture_share(page: Any) -> float:
     """Return the share of the page that all its pictures cover together: a scan may be stored as strips or tiles."""
     covered = np.zeros((GRID, GRID), dtype=bool)
-    for found in _pictures(page):
-        corners = np.array([_on_page(found, page, corner) for corner in found.get_quad_points()])
+    for picture in _pictures(page):
+        corners = np.array([_on_page(picture, page, corner) for corner in picture.get_quad_points()])
         (left, top), (right, bottom) = corners.min(axis=0).clip(0, GRID), corners.max(axis=0).clip(0, GRID)
         covered[top:bottom, left:right] = True
     return float(covered.mean())
 
 
-def _on_page(found: Any, page: Any, corner: tuple[float, float]) -> tuple[int, int]:
+def _on_page(item: Any, page: Any, corner: tuple[float, float]) -> tuple[int, int]:
     """Return where a corner of a picture is on the grid; what is in forms is placed by the matrices of the forms."""
-    while found.container is not None:
-        found = found.container
-        corner = found.get_matrix().on_point(*corner)
+    while item.container is not None:
+        item = item.container
+        corner = item.get_matrix().on_point(*corner)
     return _on_picture(page, *corner, (GRID, GRID))

@@ -65,4 +65,4 @@ def text_source(content: bytes, limits: Limits) -> TextSource:
 
 def _printable(line: str) -> str:
     """Return a line with spaces in place of characters that cannot be shown."""
-    return line if line.isprintable() else "".join(one if one.isprintable() else " " for one in line)
+    return line if line.isprintable() else "".join(character if character.isprintable() else " " for character in line)

@@ -126,13 +126,13 @@ def find_fonts(style: str) -> Fonts:
     """
     if style not in STYLES:
         raise ValueError(f"style must be 'a' or 'b'. Got {style!r}.")
-    found = _installed()
+    installed = _installed()
     printed = tuple(
-        (Face(found[regular], serif=serif), Face(found[bold], bold=True, serif=serif))
+        (Face(installed[regular], serif=serif), Face(installed[bold], bold=True, serif=serif))
         for regular, bold, serif in PRINTED[style]
-        if regular in found and bold in found
+        if regular in installed and bold in installed
     )
-    hands = tuple(Face(found[name], handwritten=True) for name in HANDWRITTEN[style] if name in found)
+    hands = tuple(Face(installed[name], handwritten=True) for name in HANDWRITTEN[style] if name in installed)
     for kind, faces in (("printed", printed), ("handwriting", hands)):
         if not faces:
             raise RuntimeError(
@@ -149,10 +149,10 @@ def _installed() -> dict[str, str]:
     wanted = {name for names in HANDWRITTEN.values() for name in names}
     if SYSTEM_FOLDER.is_dir():
         files += [path for path in sorted(SYSTEM_FOLDER.rglob("*.[ot]tf")) if path.stem in wanted]
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     for path in files:
-        found.setdefault(path.stem, str(path))
-    return found
+        paths.setdefault(path.stem, str(path))
+    return paths
 
 
 @lru_cache(maxsize=1024)

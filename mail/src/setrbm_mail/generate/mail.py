@@ -190,7 +190,7 @@ def _pages(order: Order, plan: MailPlan, k: int) -> list[DrawnPage]:
     rng = order.rng(DOCUMENT, k, 0)
     is_pdf = _format(order, k) in ("pdf", "eml")
     digital = is_pdf and rng.random() < order.born_digital
-    kept = 1.0 - MIXED_SHARE if rng.random() < MIXED_SHARE else 1.0
+    digital_share = 1.0 - MIXED_SHARE if rng.random() < MIXED_SHARE else 1.0
     pages = []
     for n, (page_type, subject) in enumerate(_content(plan, k)):
         canvas = draw_page(
@@ -198,7 +198,7 @@ def _pages(order: Order, plan: MailPlan, k: int) -> list[DrawnPage]:
             evidence_share=order.settings.evidence_share, n_subjects=order.settings.n_classes,
         )  # fmt: skip
         noise = Noise(float(rng.uniform(*order.noise)))
-        is_digital = bool(digital and page_type in DIGITAL_TYPES and rng.random() < kept)
+        is_digital = bool(digital and page_type in DIGITAL_TYPES and rng.random() < digital_share)
         pages.append(DrawnPage(canvas, subject, noise, (order.seed, SCANNER, k, n), is_digital))
     return pages
 

@@ -91,11 +91,11 @@ class Sheet:
         return end
 
     def put_lines(
-        self, x: float, y: float, lines: Sequence[str], size: float = 10.0, leading: float = 1.3, **how: bool
+        self, x: float, y: float, lines: Sequence[str], size: float = 10.0, leading: float = 1.3, **options: bool
     ) -> float:
         """Write lines below each other; return the baseline after the last."""
         for line in lines:
-            self.put(x, y, line, size, bold=how.get("bold", False), hand=how.get("hand", False))
+            self.put(x, y, line, size, bold=options.get("bold", False), hand=options.get("hand", False))
             y += size * leading
         return y
 
@@ -134,7 +134,7 @@ class Sheet:
         *,
         gap: float = 0.7,
         bottom: float = np.inf,
-        **how: bool,
+        **options: bool,
     ) -> float:
         """Write paragraphs with a gap between them, down to a bottom; return the baseline after the last."""
         for paragraph in paragraphs:
@@ -146,8 +146,8 @@ class Sheet:
                 width,
                 paragraph,
                 size,
-                hand=how.get("hand", False),
-                justify=how.get("justify", False),
+                hand=options.get("hand", False),
+                justify=options.get("justify", False),
                 bottom=bottom,
             )
             y += gap * size

@@ -60,8 +60,8 @@ def read_documents(
         folder, only, by_class=by_class, cache=cache, n_jobs=n_jobs, reading=reading, limits=limits,
         on_progress=on_progress,
     )  # fmt: skip
-    found = {document.id: document for document in documents}
-    return Documents([found[name] for name in (found if only is None else only)])
+    by_id = {document.id: document for document in documents}
+    return Documents([by_id[name] for name in (by_id if only is None else only)])
 
 
 def iter_documents(
@@ -79,8 +79,8 @@ def iter_documents(
 
 def wanted_documents(folder: Path, only: Sequence[str] | None, by_class: bool) -> list[DocumentFiles | Problem]:
     """Return the documents of a folder in the order of their ids, or those wanted; Problems are not even opened."""
-    found, problems = find_documents(folder, by_class)
-    by_id = {one.id: one for one in found} | {one.document: one for one in problems}
+    documents, problems = find_documents(folder, by_class)
+    by_id = {document.id: document for document in documents} | {problem.document: problem for problem in problems}
     if only is None:
         return [by_id[name] for name in sorted(by_id, key=order)]
     unknown = [name for name in only if name not in by_id]
@@ -104,7 +104,7 @@ def read_found(
     key = reading.cache_key(limits)
     # New children begin where this process is then.
     root = str(folder.absolute())
-    waiting = deque(_waiting(one, limits) for one in wanted)
+    waiting = deque(_waiting(entry, limits) for entry in wanted)
     with PageCache(None if cache is None else Path(cache)) as pages, Supervisor(n, limits, reading) as supervisor:
         yield from FolderReader(root, waiting, AT_ONCE * n, supervisor, pages, key, on_progress).documents()
 

@@ -73,10 +73,10 @@ def layout_of(picture: Gray, dpi: float) -> npt.NDArray[np.float32]:
 def statistics_of(ink: Gray, zones: Zones) -> npt.NDArray[np.float32]:
     """Return the layout statistics of a page from its ink and zones, as ``layout_of`` describes them."""
     height, width = ink.shape
-    found: list[float] = []
+    statistics: list[float] = []
     for rows, many in zip(zones.kinds, MANY, strict=True):
-        found += _statistics(rows, height, width, many)
-    values = np.array([*found, (ink > 0).mean()], dtype=np.float32)
+        statistics += _statistics(rows, height, width, many)
+    values = np.array([*statistics, (ink > 0).mean()], dtype=np.float32)
     return np.clip(values, 0.0, 1.0)
 
 
@@ -94,8 +94,8 @@ def binarized(picture: Gray, dpi: float) -> Gray:
     size = tuple(max(1, round(side * factor)) for side in picture.shape[::-1])
     small = cv2.resize(picture, size, interpolation=cv2.INTER_AREA) if factor != 1.0 else picture
     # Compared with the brightness around it, since scans are uneven.
-    how = (cv2.ADAPTIVE_THRESH_MEAN_C, cv2.THRESH_BINARY_INV)
-    return np.asarray(cv2.adaptiveThreshold(np.asarray(small, np.uint8), 255, *how, AROUND, DARKER), np.uint8)
+    mode = (cv2.ADAPTIVE_THRESH_MEAN_C, cv2.THRESH_BINARY_INV)
+    return np.asarray(cv2.adaptiveThreshold(np.asarray(small, np.uint8), 255, *mode, AROUND, DARKER), np.uint8)
 
 
 def zones_of(ink: Gray) -> Zones:

@@ -106,12 +106,12 @@ def _rotation(picture: Gray, dpi: float) -> int:
     api.SetImage(Image.fromarray(picture))
     api.SetSourceResolution(round(dpi))
     try:
-        found = api.DetectOrientationScript()
+        orientation = api.DetectOrientationScript()
     except RuntimeError:
         return 0
-    if not found or found["orient_conf"] < SURE:
+    if not orientation or orientation["orient_conf"] < SURE:
         return 0
-    return int(-found["orient_deg"] % 360)
+    return int(-orientation["orient_deg"] % 360)
 
 
 def _recognized(picture: Gray, dpi: float, language: str, folder: str) -> Lettering:
@@ -122,12 +122,12 @@ def _recognized(picture: Gray, dpi: float, language: str, folder: str) -> Letter
         raise DocumentError("the page could not be read by OCR")
     words, boxes, confidences = [], [], []
     level = tesserocr.RIL.WORD
-    for one in tesserocr.iterate_level(api.GetIterator(), level):
-        if one.Empty(level) or not (text := one.GetUTF8Text(level).strip()):
+    for word in tesserocr.iterate_level(api.GetIterator(), level):
+        if word.Empty(level) or not (text := word.GetUTF8Text(level).strip()):
             continue
         words.append(text)
-        boxes.append(one.BoundingBox(level))
-        confidences.append(one.Confidence(level) / 100.0)
+        boxes.append(word.BoundingBox(level))
+        confidences.append(word.Confidence(level) / 100.0)
     api.Clear()
     places = np.array(boxes, dtype=np.int32).reshape(len(words), 4)
     return Lettering(tuple(words), places, np.array(confidences, dtype=np.float32))

@@ -58,8 +58,8 @@ def upright(picture: Gray, rotation: int) -> Gray:
 
 
 def _lines(zones: Zones) -> list[Rows]:
-    found = [line.letters for line in (*zones.printed, *zones.handwritten)]
-    return [letters for letters in found if len(letters) >= FEWEST_IN_LINE]
+    lines = [line.letters for line in (*zones.printed, *zones.handwritten)]
+    return [letters for letters in lines if len(letters) >= FEWEST_IN_LINE]
 
 
 def _standing(zones: Zones) -> float:

@@ -214,7 +214,7 @@ class PartialDocument:
         return Document(
             self.files.id,
             [page for _, _, page in read],
-            [Place(one.file, one.position, one.digest, n, _where(one.file, one.name, n)) for one, n, _ in read],
+            [Place(part.file, part.position, part.digest, n, _where(part.file, part.name, n)) for part, n, _ in read],
             # In their order, not in that of the replies.
             [problem for _, problem in sorted(self.problems, key=itemgetter(0))],
         )
@@ -223,7 +223,7 @@ class PartialDocument:
         """Add what is not read because of the limits of words and time per document."""
         if self.cut is not None:
             # Which later pages were tried depends on timing.
-            self.problems = [(order, one) for order, one in self.problems if not order[1] or order < self.cut]
+            self.problems = [(order, problem) for order, problem in self.problems if not order[1] or order < self.cut]
             file, _, position, number = self.cut
             first = self.parts[self.files.files[file]][position]
             limit = f"the limit is {self.limits.words:,} (words)"

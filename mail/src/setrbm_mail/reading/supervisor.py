@@ -87,7 +87,7 @@ class Supervisor:
     @property
     def busy(self) -> set[Item]:
         """What children are at, or will be next."""
-        return {item for one in self._children if one.request for item in one.request.items_after(one.n_done)}
+        return {item for child in self._children if child.request for item in child.request.items_after(child.n_done)}
 
     def replies(self, next_request: Callable[[], Request | None]) -> Iterator[Replied]:
         """Yield replies as they come, until all requests are done.
@@ -146,7 +146,7 @@ class Supervisor:
         wait = min((child.deadline - now for child in self._children if child.request), default=0.0)
         for key, _ in self._selector.select(min(max(0.0, wait), LONGEST_WAIT)):
             yield from self._read(key.data)
-        for child in [one for one in self._children if one.request and time.monotonic() > one.deadline]:
+        for child in [child for child in self._children if child.request and time.monotonic() > child.deadline]:
             too_long = f"reading took more than {self._limits.seconds:g} seconds (seconds)"
             yield from self._failed(child, too_long if child.is_ready else f"it was not ready in {START:g} seconds")
 

@@ -67,11 +67,11 @@ def content_of(path: str, root: str, limits: Limits) -> bytes:
         raise DocumentError(LINK_OUT)
     descriptor = os.open(target, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     with open(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise DocumentError("it is not a file")
-        if found.st_size > limits.file_bytes:
-            raise DocumentError(f"it has {found.st_size:,} bytes; the limit is {limits.file_bytes:,} (file_bytes)")
+        if status.st_size > limits.file_bytes:
+            raise DocumentError(f"it has {status.st_size:,} bytes; the limit is {limits.file_bytes:,} (file_bytes)")
         return file.read()
 
 
