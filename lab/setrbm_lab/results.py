@@ -149,7 +149,7 @@ def _row(path: Path, number: int, line: list[str], kind: type[R]) -> R:
     return row
 
 
-class Writer:
+class RowWriter:
     """Appends rows to a results file.
 
     Parameters

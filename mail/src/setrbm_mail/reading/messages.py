@@ -10,7 +10,7 @@ read               PageRead, per page            the page
 draw               Drawn, per page               its picture
 =================  ============================  =========================================================
 
-``Failed`` may stand for any of them. A file may have taken the child over: what makes no sense is a failure, too.
+``ItemFailed`` may stand for any of them. A file may have taken the child over: what makes no sense is a failure, too.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Failed:
+class ItemFailed:
     """Why there is no other reply, and whether trying again may help."""
 
     reason: str
@@ -127,7 +127,7 @@ class Drawn:
     pixels: Any = field(repr=False)
 
 
-Reply = Failed | Listed | Opened | PageRead | Drawn
+Reply = ItemFailed | Listed | Opened | PageRead | Drawn
 
 
 def line_of(reply: Reply) -> bytes:
@@ -142,11 +142,11 @@ def reply_of(verb: str, line: bytes) -> Reply:
         plain = json.loads(line)
         return _failed(plain) if "reason" in plain else REPLIES[verb](plain)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return Failed(NONSENSE)
+        return ItemFailed(NONSENSE)
 
 
-def _failed(plain: Any) -> Failed:
-    return Failed(_text(plain["reason"], LONGEST_REASON), plain.get("is_temporary") is True)
+def _failed(plain: Any) -> ItemFailed:
+    return ItemFailed(_text(plain["reason"], LONGEST_REASON), plain.get("is_temporary") is True)
 
 
 def _listed(plain: Any) -> Listed:

@@ -16,7 +16,7 @@ from setrbm.tools.text import count
 from setrbm_mail.formats.folders import DocumentFiles, shown
 from setrbm_mail.limits import Limits
 from setrbm_mail.pages import Document, Page, Place, Problem
-from setrbm_mail.reading.messages import Failed, Item, Listed, Opened, PageRead, Position, Reply, Request
+from setrbm_mail.reading.messages import Item, ItemFailed, Listed, Opened, PageRead, Position, Reply, Request
 
 # Items that a child gets at once: pages, or parts to open.
 AT_ONCE = 8
@@ -114,7 +114,7 @@ class PartialDocument:
             case PageRead():
                 for part in waiting:
                     self.keep(reply.page, part, which)
-            case Failed():
+            case ItemFailed():
                 self._take_failed(item, waiting, reply)
 
     def _take_listed(self, file: str, listed: Listed) -> None:
@@ -124,7 +124,7 @@ class PartialDocument:
             self.parts[file][position] = OpenedPart(file, position, name)
             self.to_do["open", file, position] = [self.parts[file][position]]
 
-    def _take_failed(self, item: Item, waiting: list[OpenedPart], failed: Failed) -> None:
+    def _take_failed(self, item: Item, waiting: list[OpenedPart], failed: ItemFailed) -> None:
         verb, where, which = item
         for part in waiting:
             if verb == "read":

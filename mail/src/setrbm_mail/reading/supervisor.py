@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Self
 
 from setrbm_mail.limits import Limits
 from setrbm_mail.reading.isolation import NO_MEMORY, environment
-from setrbm_mail.reading.messages import Failed, Item, Reply, Request, reply_of, settings_line
+from setrbm_mail.reading.messages import Item, ItemFailed, Reply, Request, reply_of, settings_line
 from setrbm_mail.reading.settings import Reading
 
 # How long a new child may take to import its libraries, in seconds, and how many in a row may fail to start.
@@ -197,7 +197,7 @@ class Supervisor:
         if child.request is None:
             return
         if child.is_ready:
-            yield Replied(child.request, child.request.items_after(child.n_done)[0], Failed(reason, True), seconds)
+            yield Replied(child.request, child.request.items_after(child.n_done)[0], ItemFailed(reason, True), seconds)
             return
         # The file is not to blame: the system may have been short of memory.
         self._n_false_starts += 1
