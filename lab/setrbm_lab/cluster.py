@@ -88,7 +88,7 @@ def _data_of(task: CellTask) -> DataSet:
 
 
 def _job(task: CellTask, split: Split) -> FoldJob:
-    """Return a fold without what only the plan as a whole needs."""
+    """Return a fold without the parts of the plan that its worker does not need."""
     plan = replace(task.plan, systems=(), datasets=(), load=_no_data, others=(), splits=None)
     trial = task.trial
     return FoldJob(task.system, plan, trial.dataset, trial.settings, trial.engine, split.repeat, split.fold)

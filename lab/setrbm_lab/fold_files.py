@@ -50,7 +50,7 @@ class FoldFiles:
         folds.add([result.fold for result in finished])
 
     def put_in_order(self) -> list[Fold]:
-        """Sort the lines of the files, keep the last one of each fold, and return the folds."""
+        """Sort the lines of the files, keep the last line of each fold, and return the folds."""
         rows = {row.key: row for row in results.read(self._path)}
         results.write(self._path, rows.values())
         if self._with_curves:

@@ -98,7 +98,7 @@ class CellTask:
         return self.system.make(system_seed(self.plan.seed, split), self.plan.quick, engine, 1)
 
     def failure(self, split: Split, error: object) -> Failure:
-        """Return what is reported of a fold that has no result."""
+        """Return the failure to report for a fold without a result."""
         return Failure(*self.key, split.repeat, split.fold, str(error))
 
     @property

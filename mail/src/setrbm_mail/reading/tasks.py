@@ -34,7 +34,7 @@ def load_libraries(reading: Reading) -> None:
 
 
 def replies_to(request: Request, limits: Limits, reading: Reading) -> Iterator[Reply]:
-    """Yield a reply per item of a request; what goes wrong is a reply, too."""
+    """Yield one reply per item of a request; an error is a reply, too."""
     prepared = _tried(partial(PREPARE[request.verb], request, limits))
     for item in request.items:
         if isinstance(prepared, ItemFailed):
@@ -44,7 +44,7 @@ def replies_to(request: Request, limits: Limits, reading: Reading) -> Iterator[R
 
 
 def _tried(do: Callable[[], Any]) -> Any:
-    """Return what a function returns, or why it failed: nothing that a file causes may stop the others."""
+    """Return the result of a function, or why it failed: no error that a file causes may stop the others."""
     try:
         return do()
     except MemoryError:
