@@ -14,7 +14,7 @@ from setrbm.dask.cluster import Cluster, Failed
 from setrbm.dask.folds import DataSet
 from setrbm.evaluation.splits import Split
 from setrbm_lab.plans import Plan, System
-from setrbm_lab.runner import Outcome, Report, RunSummary, Task, outcomes_of, run, seen_by
+from setrbm_lab.runner import CellTask, Outcome, Report, RunSummary, outcomes_of, run, seen_by
 from setrbm_lab.runs import Record
 from setrbm_lab.trials import Trial
 
@@ -67,7 +67,7 @@ def run_plan(
     return run(plan, Path(path), report, record, partial(_on, cluster))
 
 
-def _on(cluster: Cluster, units: list[tuple[Task, Split]]) -> Iterator[tuple[Task, list[Outcome]]]:
+def _on(cluster: Cluster, units: list[tuple[CellTask, Split]]) -> Iterator[tuple[CellTask, list[Outcome]]]:
     """Run folds on a cluster."""
     if not units:
         return
@@ -82,13 +82,13 @@ def _on(cluster: Cluster, units: list[tuple[Task, Split]]) -> Iterator[tuple[Tas
             yield task, result
 
 
-def _data_of(task: Task) -> DataSet:
+def _data_of(task: CellTask) -> DataSet:
     sets, y = task.data
     return DataSet.of(sets, y, task.plan.splits_of(task.trial.dataset, y))
 
 
-def _job(task: Task, split: Split) -> FoldJob:
-    """Return a fold without what only the plan as a whole needs."""
+def _job(task: CellTask, split: Split) -> FoldJob:
+    """Return a fold without the parts of the plan that its worker does not need."""
     plan = replace(task.plan, systems=(), datasets=(), load=_no_data, others=(), splits=None)
     trial = task.trial
     return FoldJob(task.system, plan, trial.dataset, trial.settings, trial.engine, split.repeat, split.fold)
@@ -103,4 +103,4 @@ def run_fold(job: FoldJob, data: DataSet) -> list[Outcome]:
     split = data.splits[job.repeat, job.fold]
     sets = seen_by(job.system, data.sets)
     trial = Trial(job.system.name, job.dataset, sets, data.y, job.plan.seed, job.settings, job.engine)
-    return outcomes_of(Task((data.sets, data.y), trial, job.system, [split], job.plan), [split])
+    return outcomes_of(CellTask((data.sets, data.y), trial, job.system, [split], job.plan), [split])

@@ -68,7 +68,7 @@ def _lines(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-class Collection(Table):
+class CollectionTable(Table):
     """Our defaults and others on eleven data sets."""
 
     layout = Layout(tuple(BENCHMARKS), COMPARED, {}, REPEATS, FOLDS)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from setrbm_lab.collection import Collection
+from setrbm_lab.collection import CollectionTable
 from setrbm_lab.plots import COLORS, FAINT, new_figure, save, style
 from setrbm_lab.rendering import title
 from setrbm_lab.systems import OURS
@@ -16,7 +16,7 @@ from setrbm_lab.systems import OURS
 MARKERS = "osD^vPX*"
 
 
-def draw_differences(table: Collection, path: Path) -> None:
+def draw_differences(table: CollectionTable, path: Path) -> None:
     """Draw for every other row how far our defaults are ahead on each data set, and on average."""
     others = [system for system in table.ranked() if system != OURS]
     with style():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from statistics import fmean
 
-from setrbm_lab.collection import TRIES, Collection, CollectionRecords
+from setrbm_lab.collection import TRIES, CollectionRecords, CollectionTable
 from setrbm_lab.collection_plots import draw_differences, draw_properties
 from setrbm_lab.paper import DATASETS
 from setrbm_lab.rendering import (
@@ -88,12 +88,12 @@ points to the former defaults:
   [Table 1](reproduction.md) the difference is -0.34. It was not tuned further."""
 
 
-def write_collection_report(table: Collection, records: CollectionRecords, folder: Path) -> Path:
+def write_collection_report(table: CollectionTable, records: CollectionRecords, folder: Path) -> Path:
     """Write ``collection.md`` and, in ``images/`` beside it, its plots; return the path of the page.
 
     Parameters
     ----------
-    table : Collection
+    table : CollectionTable
     records : CollectionRecords
     folder : Path
         Created if it does not exist.
@@ -108,7 +108,7 @@ def write_collection_report(table: Collection, records: CollectionRecords, folde
     return write_page(collection_text(table, records), folder / PAGE, draw)
 
 
-def collection_text(table: Collection, records: CollectionRecords) -> str:
+def collection_text(table: CollectionTable, records: CollectionRecords) -> str:
     """Return the page as Markdown; its plots are expected in ``images/``."""
     parts = [
         [INTRODUCTION], _table(table), _ours(table), _where(records), _properties(records), _tries(table, records),
@@ -117,7 +117,7 @@ def collection_text(table: Collection, records: CollectionRecords) -> str:
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
 
-def _table(table: Collection) -> list[str]:
+def _table(table: CollectionTable) -> list[str]:
     marks, rows = marks_of(table, "holm"), []
     for system in table.systems:
         cells = []
@@ -140,7 +140,7 @@ def _table(table: Collection) -> list[str]:
     ]
 
 
-def _ours(table: Collection) -> list[str]:
+def _ours(table: CollectionTable) -> list[str]:
     if OURS not in table.ranked():
         return []
     rows, compared = [], table.over_all()
@@ -200,10 +200,10 @@ def _properties(records: CollectionRecords) -> list[str]:
     return [PROPERTIES_TEXT.format(ours=OURS, image=f"{IMAGES}/{PROPERTIES}", table=table)]
 
 
-def _tries(table: Collection, records: CollectionRecords) -> list[str]:
+def _tries(table: CollectionTable, records: CollectionRecords) -> list[str]:
     if not records.tries:
         return []
-    tables = {f"{TRIES[name]} (`lab/results/{name}`)": Collection(rows) for name, rows in records.tries.items()}
+    tables = {f"{TRIES[name]} (`lab/results/{name}`)": CollectionTable(rows) for name, rows in records.tries.items()}
     rows = []
     for name, recipe_table in (tables | {"today's: a fifth with mean pooling, two initial scales": table}).items():
         five = recipe_table.over_data_sets(FORMER, DATASETS)

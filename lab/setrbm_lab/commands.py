@@ -47,7 +47,7 @@ class Experiment(StrEnum):
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the user asks for; None stands for the usual choice.
+    """What the user asks for; None means the default.
 
     Attributes
     ----------

@@ -40,7 +40,7 @@ class Curve(Row):
     precision : str
         The precision at each of RECALLS, separated by spaces; "nan" for a recall that is not reached.
     measured : str
-        What the fitted system says about itself in the attribute ``measured_``, as JSON.
+        The attribute ``measured_`` of the fitted system, as JSON.
     """
 
     predict_seconds: float
@@ -54,7 +54,7 @@ class Curve(Row):
         return np.array([float(text) for text in self.precision.split()])
 
     def fault(self) -> str:
-        """Return what the line must have and has not; empty if nothing is wrong."""
+        """Return what the line must have, and what it has instead; empty if nothing is wrong."""
         n = len(self.precision.split())
         return "" if n == len(RECALLS) else f"a precision at each of {len(RECALLS)} recalls. Got {n}"
 

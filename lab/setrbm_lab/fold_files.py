@@ -10,7 +10,7 @@ from typing import Any
 
 from setrbm_lab import results
 from setrbm_lab.curves import Curve, curves_path
-from setrbm_lab.results import Fold, Writer
+from setrbm_lab.results import Fold, RowWriter
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class FoldFiles:
         folds.add([result.fold for result in finished])
 
     def put_in_order(self) -> list[Fold]:
-        """Sort the lines of the files, keep the last one of each fold, and return the folds."""
+        """Sort the lines of the files, keep the last line of each fold, and return the folds."""
         rows = {row.key: row for row in results.read(self._path)}
         results.write(self._path, rows.values())
         if self._with_curves:
@@ -58,9 +58,9 @@ class FoldFiles:
         return list(rows.values())
 
     @cached_property
-    def _writers(self) -> tuple[Writer, Writer | None]:
-        curves = Writer(curves_path(self._path), Curve) if self._with_curves else None
-        return Writer(self._path), curves
+    def _writers(self) -> tuple[RowWriter, RowWriter | None]:
+        curves = RowWriter(curves_path(self._path), Curve) if self._with_curves else None
+        return RowWriter(self._path), curves
 
     def _read_curves(self) -> dict[Any, Curve]:
         return {row.key: row for row in results.read_rows(curves_path(self._path), Curve)}

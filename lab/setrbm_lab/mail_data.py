@@ -32,7 +32,7 @@ FOLDERS = ("", "mail")
 
 
 @dataclass(frozen=True)
-class Collection:
+class TextCollection:
     """A real collection of documents with pages of text.
 
     Attributes
@@ -63,11 +63,11 @@ class Collection:
 COLLECTIONS = {
     collection.name: collection
     for collection in (
-        Collection(
+        TextCollection(
             "threads", "20 Newsgroups threads", "ng20_threads.jsonl.gz",
             "6e9df0805c34e3028bc2537d92dd3e491445c2e023655e8ab9a3123c18e0d034",
         ),
-        Collection(
+        TextCollection(
             "debian", "Debian packages", "debian_packages.jsonl.gz",
             "84bf04a3ec0b1e0bbdf409c9c2191d6d72b2513489b38ef5ff0aecba9e3d74ed",
         ),
@@ -164,7 +164,7 @@ def words_as_texts(bags: Bags, y: Labels) -> PageTexts:
     return PageTexts(documents, y, np.arange(len(bags)))
 
 
-def _read(collection: Collection, data_home: str | os.PathLike[str] | None) -> PageTexts:
+def _read(collection: TextCollection, data_home: str | os.PathLike[str] | None) -> PageTexts:
     """Return a real collection, in the order of dates if it has them."""
     if (path := collection.path(data_home)) is None:
         raise FileNotFoundError(

@@ -1,6 +1,6 @@
 """Mail from page images: generated mail as scanned files, read by OCR once and kept in the user's cache.
 
-Reading a thousand pieces takes a quarter of an hour on two cores; what was read before a kill is not read again.
+Reading a thousand pieces takes a quarter of an hour on two cores. After a kill, only the other pages are read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SETTINGS: dict[str, Any] = {"collection": "DsUs", "pages_per_set": 3.0, "noise":
 
 
 def pictures_path(quick: bool) -> Path:
-    """Return the file with the pages that were read; its name tells what was generated, and how it was read."""
+    """Return the file with the pages that were read; its name identifies the mail and how it was read."""
     about = hashlib.sha256(json.dumps([SEED, SETTINGS, VERSION]).encode()).hexdigest()[:8]
     return cache_folder() / "mail-pictures" / f"{n_sets_of(quick)}-{about}-read.jsonl.gz"
 

@@ -66,7 +66,7 @@ class MailCell:
     fit_seconds, predict_seconds : float
         The medians over the folds.
     measured : list of dict
-        What the fitted systems said about themselves, fold by fold.
+        The attribute ``measured_`` of the fitted system, fold by fold.
     """
 
     area: float

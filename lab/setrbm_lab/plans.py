@@ -39,7 +39,7 @@ class System:
     needs, extra : tuple of str, str
         Optional packages it imports, and the extra that installs them.
     view : callable
-        Takes the sets of a data set as loaded, and returns what the system gets: Bags or PageTexts.
+        Takes the sets of a data set as loaded, and returns the input of the system: Bags or PageTexts.
     """
 
     name: str

@@ -162,7 +162,7 @@ def _legend(figure: Any, handles: Sequence[Any], labels: Sequence[str]) -> None:
 
 
 def style() -> AbstractContextManager[None]:
-    """Return a context with the style of our plots; it leaves matplotlib's global settings alone."""
+    """Return a context with the style of our plots; matplotlib's global settings do not change."""
     try:
         from matplotlib import style
     except ImportError:

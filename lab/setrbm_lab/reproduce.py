@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from setrbm_lab.commands import Experiment, Wanted
     from setrbm_lab.plans import Plan
     from setrbm_lab.runner import Failure, RunProgress, RunSummary
-    from setrbm_lab.runs import Kind
+    from setrbm_lab.runs import RunKind
 
 MOST_FAILURES_SHOWN = 10
 
@@ -131,21 +131,21 @@ def _check_folders(output: Path, report: Path) -> None:
         check_output_folder(folder)
 
 
-def _kind_on_record(table: Experiment, output: Path, wanted: Wanted) -> Kind:
+def _kind_on_record(table: Experiment, output: Path, wanted: Wanted) -> RunKind:
     """Return the kind of the results in a folder: as recorded, else as the options say."""
     from setrbm_lab import runs
     from setrbm_lab.commands import usual_folds, usual_repeats
 
     repeats, folds = wanted.repeats or usual_repeats(table, wanted.quick), wanted.folds or usual_folds(table)
     recorded = runs.kind_of(runs.read(output / table.runs))
-    return recorded or runs.Kind(wanted.quick, repeats, folds)
+    return recorded or runs.RunKind(wanted.quick, repeats, folds)
 
 
 def _run_and_show(
     experiment: Experiment, wanted: Wanted, output: Path, report: Path, quiet: bool, cluster: ClusterOptions
 ) -> None:
     from setrbm_lab.commands import Experiment, plan_of
-    from setrbm_lab.runs import Kind
+    from setrbm_lab.runs import RunKind
 
     try:
         plan, left_out = plan_of(experiment, wanted)
@@ -157,7 +157,7 @@ def _run_and_show(
         _check_device()
     if experiment is Experiment.TABLE2:
         _make_pictures(plan, quiet)
-    kind, path = Kind(plan.quick, plan.repeats, plan.folds), output / experiment.results
+    kind, path = RunKind(plan.quick, plan.repeats, plan.folds), output / experiment.results
     summary = _run(experiment, plan, kind, path, quiet, cluster)
     _show_failures(summary.failures)
     idle = not summary.n_done and not summary.failures
@@ -199,7 +199,7 @@ def _check_device() -> None:
 
 
 def _run(
-    experiment: Experiment, plan: Plan, kind: Kind, path: Path, quiet: bool, cluster: ClusterOptions
+    experiment: Experiment, plan: Plan, kind: RunKind, path: Path, quiet: bool, cluster: ClusterOptions
 ) -> RunSummary:
     """Run a plan with a progress bar, and record how its results were made."""
     from setrbm_lab.commands import command_of

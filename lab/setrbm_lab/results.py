@@ -39,7 +39,7 @@ class Row:
         return self.dataset, self.system, self.repeat, self.fold
 
     def fault(self) -> str:
-        """Return what the line must have and has not; empty if nothing is wrong."""
+        """Return what the line must have, and what it has instead; empty if nothing is wrong."""
         return ""
 
 
@@ -82,7 +82,7 @@ class Fold(Row):
         return self.n_right / self.n_test
 
     def fault(self) -> str:
-        """Return what the line must have and has not; empty if nothing is wrong."""
+        """Return what the line must have, and what it has instead; empty if nothing is wrong."""
         if 0 <= self.n_right <= self.n_test and self.n_test >= 1:
             return ""
         return f"n_right from 0 to n_test. Got {self.n_right} of {self.n_test}"
@@ -101,7 +101,7 @@ def read(path: Path) -> list[Fold]:
 
 
 def read_rows(path: Path, kind: type[R]) -> list[R]:
-    """Do the same for a file with another kind of rows."""
+    """Return the rows of a file as ``read`` does, for rows of another class."""
     header = _header(kind)
     if not path.exists():
         return []
@@ -149,7 +149,7 @@ def _row(path: Path, number: int, line: list[str], kind: type[R]) -> R:
     return row
 
 
-class Writer:
+class RowWriter:
     """Appends rows to a results file.
 
     Parameters

@@ -54,7 +54,7 @@ For reading the table this means:
 
 
 def changes(table: Table1, records: Records) -> list[str]:
-    """Say what was changed after the first results, on which evidence, and show those results."""
+    """Describe the change after the first results, with its evidence, and show those results."""
     recipes = {line["recipe"]: line for line in records.recipes if EVIDENCE.items() <= line.items()}
     event = next((event for event in records.history if event["commit"] == CHANGE), None)
     if not records.first or event is None or not {BEFORE, AFTER} <= set(recipes):

@@ -67,7 +67,7 @@ Outcome = Finished | Failure
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class CellTask:
     """The folds of one system on one data set that have no result yet.
 
     Attributes
@@ -98,7 +98,7 @@ class Task:
         return self.system.make(system_seed(self.plan.seed, split), self.plan.quick, engine, 1)
 
     def failure(self, split: Split, error: object) -> Failure:
-        """Return what is reported of a fold that has no result."""
+        """Return the failure to report for a fold without a result."""
         return Failure(*self.key, split.repeat, split.fold, str(error))
 
     @property
@@ -112,7 +112,7 @@ class Task:
 
 
 # Runs single folds, and yields the outcomes of each as they come.
-Execute = Callable[[list[tuple[Task, Split]]], Iterator[tuple[Task, list[Outcome]]]]
+Execute = Callable[[list[tuple[CellTask, Split]]], Iterator[tuple[CellTask, list[Outcome]]]]
 
 
 def run(
@@ -186,7 +186,9 @@ def seen_by(system: System, sets: Any) -> Any:
     return Bags(seen.X.astype(np.float32, copy=False), seen.offsets) if isinstance(seen, Bags) else seen
 
 
-def _task(plan: Plan, system: System, dataset: str, data: tuple[Any, Any], known: dict[Any, Fold], path: Path) -> Task:
+def _task(
+    plan: Plan, system: System, dataset: str, data: tuple[Any, Any], known: dict[Any, Fold], path: Path
+) -> CellTask:
     check_order(*data)
     bags, y = seen_by(system, data[0]), data[1]
     digest = settings_digest(system.make(0, plan.quick, "cpu", 1), bags, y, plan.folds, plan.repeats, plan.seed)
@@ -203,11 +205,11 @@ def _task(plan: Plan, system: System, dataset: str, data: tuple[Any, Any], known
                 f"{system.name} on {dataset}: --quick, --folds, --repeats and the version of setrbm must not change "
                 "within a file. Write to another folder, or delete those lines to run them again."
             )
-    return Task(data, trial, system, open_splits, plan)
+    return CellTask(data, trial, system, open_splits, plan)
 
 
 def _run_tasks(
-    tasks: list[Task], plan: Plan, files: FoldFiles, summary: RunSummary, report: Report | None,
+    tasks: list[CellTask], plan: Plan, files: FoldFiles, summary: RunSummary, report: Report | None,
     record: Record | None, execute: Execute,
 ) -> None:  # fmt: skip
     """Run all tasks and save each fold as it finishes."""
@@ -230,7 +232,7 @@ def _run_tasks(
             record.close(finished)
 
 
-def _on_this_machine(units: list[tuple[Task, Split]]) -> Iterator[tuple[Task, list[Outcome]]]:
+def _on_this_machine(units: list[tuple[CellTask, Split]]) -> Iterator[tuple[CellTask, list[Outcome]]]:
     """Run folds; those of one system on one data set follow each other, or are trained at once on a GPU."""
     tasks = [(task, [split for _, split in own]) for task, own in groupby(units, itemgetter(0))]
     yield from _in_workers([(task, splits) for task, splits in tasks if task.at_once], TASKS_AT_ONCE)
@@ -239,7 +241,7 @@ def _on_this_machine(units: list[tuple[Task, Split]]) -> Iterator[tuple[Task, li
             yield from _in_workers([(task, [split]) for split in splits], task.plan.n_jobs)
 
 
-def _in_workers(units: list[tuple[Task, list[Split]]], n_jobs: int) -> Iterator[tuple[Task, list[Outcome]]]:
+def _in_workers(units: list[tuple[CellTask, list[Split]]], n_jobs: int) -> Iterator[tuple[CellTask, list[Outcome]]]:
     """Run units of work in worker processes and yield each when finished."""
     left = dict(enumerate(units))
     # If a worker is killed, joblib ends all of them; the unfinished units are tried once more.
@@ -263,12 +265,12 @@ def _in_workers(units: list[tuple[Task, list[Split]]], n_jobs: int) -> Iterator[
         yield task, [_failure(task, split, killed) for split in splits]
 
 
-def _work(number: int, task: Task, splits: list[Split]) -> tuple[int, list[Outcome]]:
+def _work(number: int, task: CellTask, splits: list[Split]) -> tuple[int, list[Outcome]]:
     """Fit and judge the folds of one unit of work."""
     return number, outcomes_of(task, splits)
 
 
-def outcomes_of(task: Task, splits: list[Split]) -> list[Outcome]:
+def outcomes_of(task: CellTask, splits: list[Split]) -> list[Outcome]:
     """Fit and judge folds of a task."""
     try:
         estimators = [task.estimator(split) for split in splits]
@@ -281,7 +283,7 @@ def outcomes_of(task: Task, splits: list[Split]) -> list[Outcome]:
         return [_failure(task, split, error) for split in splits]
 
 
-def _done(task: Task, fold: Fold | Exception, fitted: Any, split: Split) -> Outcome:
+def _done(task: CellTask, fold: Fold | Exception, fitted: Any, split: Split) -> Outcome:
     """Return a fold with its curve, or how it failed."""
     try:
         if isinstance(fold, Exception):
@@ -302,22 +304,22 @@ def _exit_with(parent: int) -> None:
     Thread(target=watch, daemon=True).start()
 
 
-def _failure(task: Task, split: Split, error: Exception) -> Failure:
+def _failure(task: CellTask, split: Split, error: Exception) -> Failure:
     return task.failure(split, f"{type(error).__name__}: {error}")
 
 
 class _Clock:
     """Counts finished folds and estimates the time left from similar ones."""
 
-    def __init__(self, tasks: list[Task], n_jobs: int) -> None:
+    def __init__(self, tasks: list[CellTask], n_jobs: int) -> None:
         self.tasks, self.n_jobs = tasks, n_jobs
         self.n_all = sum(len(task.splits) for task in tasks)
         self.seconds: dict[tuple[str, str], list[float]] = {task.key: [] for task in tasks}
 
-    def add(self, task: Task, finished: list[Outcome]) -> None:
+    def add(self, task: CellTask, finished: list[Outcome]) -> None:
         self.seconds[task.key] += [done.fold.seconds if isinstance(done, Finished) else 0.0 for done in finished]
 
-    def progress(self, task: Task) -> RunProgress:
+    def progress(self, task: CellTask) -> RunProgress:
         note = f"{task.trial.system} on {task.trial.dataset}"
         return RunProgress(sum(map(len, self.seconds.values())), self.n_all, note, self._left())
 

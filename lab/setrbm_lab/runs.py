@@ -24,7 +24,7 @@ SECONDS_BETWEEN_WRITES = 10.0
 
 
 @dataclass(frozen=True)
-class Kind:
+class RunKind:
     """What all runs with results in the same file have in common.
 
     Attributes
@@ -49,11 +49,11 @@ class Record:
         The JSON file with the entries of all runs.
     command : str
         The command that was run.
-    kind : Kind, optional
+    kind : RunKind, optional
     """
 
-    def __init__(self, path: Path, command: str, kind: Kind | None = None) -> None:
-        self.path, self.command, self.kind = path, command, kind or Kind()
+    def __init__(self, path: Path, command: str, kind: RunKind | None = None) -> None:
+        self.path, self.command, self.kind = path, command, kind or RunKind()
         self._before = read(path)
         _check_version(self._before, path)
         self._begin, self._last_write = time.perf_counter(), -SECONDS_BETWEEN_WRITES
@@ -100,7 +100,7 @@ def read(path: Path) -> list[Mapping[str, Any]]:
         for entry in entries if not missing else []:
             float(entry["seconds"])
             str(entry["versions"]["setrbm"])
-            Kind(**entry.get("kind", {}))
+            RunKind(**entry.get("kind", {}))
     except (ValueError, TypeError, KeyError) as error:
         raise ValueError(f"{path} must be a JSON list of runs. Got something else: {error}.") from None
     if missing:
@@ -108,9 +108,9 @@ def read(path: Path) -> list[Mapping[str, Any]]:
     return entries
 
 
-def kind_of(entries: Sequence[Mapping[str, Any]]) -> Kind | None:
+def kind_of(entries: Sequence[Mapping[str, Any]]) -> RunKind | None:
     """Return the kind of the recorded runs; None if it was not recorded."""
-    return next((Kind(**entry["kind"]) for entry in entries if "kind" in entry), None)
+    return next((RunKind(**entry["kind"]) for entry in entries if "kind" in entry), None)
 
 
 def _check_version(entries: list[Mapping[str, Any]], path: Path) -> None:

@@ -22,7 +22,7 @@ SHIFT = 2.5
 
 @dataclass(frozen=True)
 class SetProblem:
-    """What a problem consists of.
+    """The settings of a problem.
 
     Attributes
     ----------

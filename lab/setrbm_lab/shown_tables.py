@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from setrbm_lab.commands import Experiment
     from setrbm_lab.records import Records
     from setrbm_lab.results import Fold
-    from setrbm_lab.runs import Kind
+    from setrbm_lab.runs import RunKind
     from setrbm_lab.tables import Table, Table1
 
 
-def show_results(experiment: Experiment, output: Path, kind: Kind, folder: Path | None) -> None:
+def show_results(experiment: Experiment, output: Path, kind: RunKind, folder: Path | None) -> None:
     """Show the table of the results in a folder; write its page to another one, unless that is None."""
     from setrbm_lab.commands import Experiment
 
@@ -33,7 +33,7 @@ def show_results(experiment: Experiment, output: Path, kind: Kind, folder: Path 
         typer.echo("It has no plots: matplotlib is not installed. Run: pip install 'setrbm[plot]'", err=True)
 
 
-def _show_table1(output: Path, kind: Kind, folder: Path | None) -> None:
+def _show_table1(output: Path, kind: RunKind, folder: Path | None) -> None:
     from setrbm_lab.records import Records
     from setrbm_lab.rendering import number
     from setrbm_lab.tables import Table1
@@ -51,7 +51,7 @@ def _show_table1(output: Path, kind: Kind, folder: Path | None) -> None:
         _write_page1(table, records, output, folder)
 
 
-def _show_table2(output: Path, kind: Kind, folder: Path | None) -> None:
+def _show_table2(output: Path, kind: RunKind, folder: Path | None) -> None:
     from setrbm_lab.mail_report import write_mail_report
     from setrbm_lab.mail_tables import MailRecords, Table2
 
@@ -65,16 +65,16 @@ def _show_table2(output: Path, kind: Kind, folder: Path | None) -> None:
         typer.echo(f"Page: {page}.")
 
 
-def _show_collection(output: Path, kind: Kind, folder: Path | None) -> None:
+def _show_collection(output: Path, kind: RunKind, folder: Path | None) -> None:
     from statistics import fmean
 
-    from setrbm_lab.collection import Collection, CollectionRecords
+    from setrbm_lab.collection import CollectionRecords, CollectionTable
     from setrbm_lab.collection_report import write_collection_report
     from setrbm_lab.rendering import number
 
     records = CollectionRecords.read(output)
     _check_rows(records.rows, output, "collection")
-    table = Collection(records.rows, kind.repeats, kind.folds, kind.quick)
+    table = CollectionTable(records.rows, kind.repeats, kind.folds, kind.quick)
     if table.shortcut:
         typer.echo(table.shortcut)
     # Eleven data sets are too many for the width of a terminal; the page has them all.

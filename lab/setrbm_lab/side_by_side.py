@@ -28,14 +28,14 @@ def fit_side_by_side(estimators: Sequence[Any], data: Sequence[Data]) -> list[Ex
     Returns
     -------
     list of Exception or None
-        What kept each from being fitted.
+        The error of each fit that failed; None for the others.
     """
     n = len(estimators)
     try:
         return _fit_at_once(estimators, data)
     except MemoryError as fault:
         message = str(fault)
-    # Outside of the except clause nothing of the attempt is held any more.
+    # Outside of the except clause, no reference to the attempt is left, so its memory is free.
     if n == 1:
         return [MemoryError(message)]
     warn(f"{n} fits do not fit into memory together; they are made in two halves.", DeviceMemoryWarning)
@@ -89,13 +89,13 @@ def _choose(search: Search, outcomes: dict[Any, Outcome]) -> None:
 
 
 def _refuse_half_a_fit(search: Search) -> None:
-    """Raise KeyboardInterrupt if Ctrl-C ended scoring or calibration, after which one fit would keep what it has."""
+    """Raise KeyboardInterrupt if Ctrl-C ended scoring or calibration, after which a single fit keeps its results."""
     if search.interrupted:
         raise KeyboardInterrupt
 
 
 def train_together(batches: dict[int, list[TrainingBatch]], fits: Fits) -> dict[int, dict[Any, Outcome]]:
-    """Train the batches of several fits, those alike as one; return the outcomes of each fit by their keys."""
+    """Train the batches of several fits, similar ones together; return the outcomes of each fit by their keys."""
     alike: dict[Any, TrainingBatch] = {}
     for i, of_fit in batches.items():
         for batch in of_fit:

@@ -58,7 +58,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Layout:
-    """What a table of the paper has.
+    """The rows, columns and figures of a table of the paper.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Layout:
 
 
 class Table:
-    """A table from the rows of results, with significance tests; subclasses say of which layout.
+    """A table from the rows of results, with significance tests; subclasses set the layout.
 
     Parameters
     ----------

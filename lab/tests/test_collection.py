@@ -9,7 +9,7 @@ from scipy import stats
 
 from made_rows import FOLDS, REPEATS, cell, row
 from setrbm_lab import results
-from setrbm_lab.collection import TRIES, Collection, CollectionRecords
+from setrbm_lab.collection import TRIES, CollectionRecords, CollectionTable
 from setrbm_lab.collection_plots import MARKERS
 from setrbm_lab.collection_report import collection_text, write_collection_report
 from setrbm_lab.paper import DATASETS
@@ -20,7 +20,7 @@ from setrbm_lab.systems import COMPARED, FORMER, OURS
 from test_reproduce import run
 
 ROOT = Path(__file__).parents[2]
-ALL = Collection.layout.datasets
+ALL = CollectionTable.layout.datasets
 # The numbers of right sets, of 20, of our defaults and of two others on the eleven data sets.
 RIGHT = {
     OURS: (18, 17, 16, 12, 17, 17, 15, 16, 12, 13, 17),
@@ -40,7 +40,7 @@ def rows(systems=RIGHT):
 
 
 def table(systems=RIGHT):
-    return Collection(rows(systems), REPEATS, FOLDS)
+    return CollectionTable(rows(systems), REPEATS, FOLDS)
 
 
 def records(**more):
@@ -76,7 +76,7 @@ def test_rows_are_compared_over_the_data_sets():
 
 
 def test_a_row_without_all_data_sets_is_not_compared_over_them():
-    partial = Collection([one for one in rows() if (one.system, one.dataset) != (FORMER, "fox")], REPEATS, FOLDS)
+    partial = CollectionTable([one for one in rows() if (one.system, one.dataset) != (FORMER, "fox")], REPEATS, FOLDS)
     assert partial.over_data_sets(FORMER) is None
     assert partial.over_data_sets(FORMER, ("musk1", "tiger")) is not None
 
@@ -114,12 +114,12 @@ def test_leads_over_all_data_sets_are_corrected_for_the_number_of_comparisons():
 
 @pytest.mark.skipif(not (ROOT / "lab" / "results").exists(), reason="the results are not part of this copy")
 def test_one_lead_on_record_is_significant_after_the_correction_as_the_pages_say():
-    known = Collection(CollectionRecords.read(ROOT / "lab" / "results").rows)
+    known = CollectionTable(CollectionRecords.read(ROOT / "lab" / "results").rows)
     assert known.clearly_different() == ["ClassSetRBM XOR*"]
 
 
 def test_a_page_of_incomplete_results_has_no_comparisons():
-    text = collection_text(Collection(rows()[:7], REPEATS, FOLDS), records())
+    text = collection_text(CollectionTable(rows()[:7], REPEATS, FOLDS), records())
     assert "against every other row" not in text
     assert "- (7)" in text
 
@@ -159,7 +159,7 @@ def test_the_page_of_the_documentation_is_the_generated_one():
     assert known.rows
     assert set(known.tries) == set(TRIES)
     assert (ROOT / "docs" / "collection.md").read_text(encoding="utf-8") == collection_text(
-        Collection(known.rows), known
+        CollectionTable(known.rows), known
     )
 
 

@@ -63,7 +63,7 @@ def test_curves_are_read_as_they_were_written_and_refused_if_damaged(tmp_path):
     path = curves_path(tmp_path / "table2.csv")
     assert path.name == "table2-curves.csv"
     curve = measure(KEY, Fixed(), P, TRUTH)
-    writer = results.Writer(path, Curve)
+    writer = results.RowWriter(path, Curve)
     writer.add([curve])
     assert results.read_rows(path, Curve) == [curve]
     writer.add([Curve(*KEY, 0.1, 0.5, "1.0 0.5", "{}")])

@@ -19,7 +19,7 @@ from setrbm.evaluation.splits import repeated_folds, system_seed
 from setrbm_lab import results
 from setrbm_lab.cluster import _data_of, _job, run_plan
 from setrbm_lab.plans import Plan, System
-from setrbm_lab.runner import Task, run, seen_by
+from setrbm_lab.runner import CellTask, run, seen_by
 from setrbm_lab.trials import Trial
 
 pytestmark = marks
@@ -135,8 +135,8 @@ def test_folds_of_a_table_are_small_tasks():
     split = plan.splits_of("musk1", data[1])[0]
     for system in plan.systems:
         trial = Trial(system.name, "musk1", seen_by(system, data[0]), data[1], 0, "digest", "cpu")
-        assert len(cloudpickle.dumps(_job(Task(data, trial, system, [split], plan), split))) < 50_000
-    assert len(pickle.dumps(_data_of(Task(data, trial, system, [split], plan)))) > 50_000
+        assert len(cloudpickle.dumps(_job(CellTask(data, trial, system, [split], plan), split))) < 50_000
+    assert len(pickle.dumps(_data_of(CellTask(data, trial, system, [split], plan)))) > 50_000
 
 
 def test_a_plan_for_a_gpu_is_refused(two, tmp_path):

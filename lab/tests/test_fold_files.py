@@ -57,13 +57,13 @@ def test_a_run_killed_between_the_two_files_is_resumed(lost, n_jobs, tmp_path):
 
 def test_a_curve_is_on_disk_before_its_fold(tmp_path, monkeypatch):
     """Else a kill after the fold would leave an old curve beside it."""
-    path, added, add = tmp_path / "table.csv", [], results.Writer.add
+    path, added, add = tmp_path / "table.csv", [], results.RowWriter.add
 
     def told(self, rows):
         added.append(type(rows[0]).__name__)
         add(self, rows)
 
-    monkeypatch.setattr(results.Writer, "add", told)
+    monkeypatch.setattr(results.RowWriter, "add", told)
     run(plan(), path)
     assert added == ["Curve", "Fold"] * 5
 
@@ -71,7 +71,7 @@ def test_a_curve_is_on_disk_before_its_fold(tmp_path, monkeypatch):
 def test_lines_made_again_before_a_kill_count_once(tmp_path):
     path = tmp_path / "table.csv"
     whole = run(plan(), path).rows
-    results.Writer(path).add(whole[:2])
+    results.RowWriter(path).add(whole[:2])
     assert list(FoldFiles(path, with_curves=True).known().values()) == whole
     assert run(plan(), path).rows == whole == results.read(path)
 

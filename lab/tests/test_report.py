@@ -9,7 +9,7 @@ import pytest
 
 from made_rows import FOLDS, REPEATS, cell, everywhere, row
 from setrbm_lab.budgets import budget_of, settings_of
-from setrbm_lab.collection import Collection, CollectionRecords
+from setrbm_lab.collection import CollectionRecords, CollectionTable
 from setrbm_lab.paper import DATASETS, TABLE_1
 from setrbm_lab.records import Records
 from setrbm_lab.rendering import as_html, as_latex, interval
@@ -348,7 +348,7 @@ def test_the_figures_of_the_readme_are_those_of_the_results():
         "support vector machine on": "Pooled SVM",
         "gated": "Gated attention",
     }
-    collection = Collection(CollectionRecords.read(ROOT / "lab" / "results").rows)
+    collection = CollectionTable(CollectionRecords.read(ROOT / "lab" / "results").rows)
     expected = {}
     for begin, system in rows.items():
         eleven = [collection.average(system)] if system in collection.systems else []

@@ -6,7 +6,7 @@ import pytest
 
 from made_rows import row
 from setrbm_lab import results
-from setrbm_lab.results import Writer, only_writer, read, write
+from setrbm_lab.results import RowWriter, only_writer, read, write
 
 
 def rows(n=3):
@@ -15,7 +15,7 @@ def rows(n=3):
 
 def test_rows_are_read_back_as_written(tmp_path):
     path = tmp_path / "new" / "table.csv"
-    writer = Writer(path)
+    writer = RowWriter(path)
     for one in rows():
         writer.add([one])
     assert read(path) == rows()
@@ -25,29 +25,29 @@ def test_rows_are_read_back_as_written(tmp_path):
 
 def test_an_incomplete_last_line_is_removed(tmp_path):
     path = tmp_path / "table.csv"
-    Writer(path).add(rows())
+    RowWriter(path).add(rows())
     whole = path.read_bytes()
     for end in range(len(whole)):
         path.write_bytes(whole[:end])
         kept = read(path)
         assert kept == rows()[: len(kept)]
-        Writer(path).add(rows()[len(kept) :])
+        RowWriter(path).add(rows()[len(kept) :])
         assert read(path) == rows(), end
 
 
 def test_other_files_are_refused_and_left_unchanged(tmp_path):
     path = tmp_path / "table.csv"
-    Writer(path).add(rows())
+    RowWriter(path).add(rows())
     for content in (path.read_bytes().replace(b"\n", b"\r"), b"my precious data", b"formatted"):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=r"must be a results file or not exist"):
-            Writer(path)
+            RowWriter(path)
         assert path.read_bytes() == content
 
 
 def test_a_file_with_windows_line_ends_is_read(tmp_path):
     path = tmp_path / "table.csv"
-    Writer(path).add(rows())
+    RowWriter(path).add(rows())
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     assert read(path) == rows()
 
@@ -75,7 +75,7 @@ def test_files_of_another_kind_or_version_are_refused(tmp_path, change, message)
     write(path, rows())
     changed = change(path.read_text())
     path.write_text(changed)
-    for attempt in (read, Writer):
+    for attempt in (read, RowWriter):
         with pytest.raises(ValueError, match=message):
             attempt(path)
     assert path.read_text() == changed

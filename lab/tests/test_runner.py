@@ -156,8 +156,8 @@ def at_once(max_epochs, name="Ours"):
 
 
 def test_folds_trained_at_once_are_reported_and_saved_together(tmp_path, monkeypatch):
-    seen, saved, add = [], [], results.Writer.add
-    monkeypatch.setattr(results.Writer, "add", lambda self, rows: saved.append(len(rows)) or add(self, rows))
+    seen, saved, add = [], [], results.RowWriter.add
+    monkeypatch.setattr(results.RowWriter, "add", lambda self, rows: saved.append(len(rows)) or add(self, rows))
     outcome = run(plan(at_once(4), repeats=1, engine="gpu"), tmp_path / "gpu.csv", seen.append)
     assert {progress.note for progress in seen} == {"Ours on one", "Ours on other"}
     assert [progress.n_done for progress in seen] == [5, 10]

@@ -1,4 +1,4 @@
-"""What becomes of each document: a class, or a person must look at it; and the page and words that matter most."""
+"""Answers: the class of each document or why a person must look at it, and the page and words that matter most."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from setrbm_mail.features.document_features import DEFAULT_BLOCKS, DocumentFeatu
 from setrbm_mail.features.words import tokens_of
 from setrbm_mail.pages import Document, Page
 
-# How many documents are answered at a time.
+# How many documents are classified at a time.
 BATCH = 64
 # How many telling words are shown.
 N_WORDS = 8
-# The features that are no words.
+# The features that are not words.
 NO_WORDS = {name for block in NUMBERS.values() for name in block.names}
 
 
@@ -56,7 +56,7 @@ def document_classifier(
 
 @dataclass(frozen=True)
 class Answer:
-    """What becomes of a document.
+    """The answer for a document: its class, or why a person must look at it.
 
     Attributes
     ----------

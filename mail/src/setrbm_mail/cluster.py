@@ -39,7 +39,7 @@ class ClusterProgress:
 
 @dataclass(frozen=True)
 class KeptDocument:
-    """One document to read: everything that what is read depends on, and the file that keeps it."""
+    """One document to read: everything that the result depends on, and the file that keeps the result."""
 
     root: str
     source: DocumentFiles | Problem
@@ -53,14 +53,14 @@ class KeptDocument:
         return self.source.document if isinstance(self.source, Problem) else self.source.id
 
     def document(self) -> Document | None:
-        """Return what was read before; None if it was not, or its file is damaged."""
+        """Return the document as it was read before; None if it was not, or its file is damaged."""
         try:
             return Document.from_json(json.loads(self.file.read_bytes()))
         except (OSError, ValueError):
             return None
 
     def keep(self, document: dict[str, Any]) -> None:
-        """Write what was read."""
+        """Write the document as it was read."""
         write_atomically(self.file, json.dumps(document).encode())
 
 
@@ -72,7 +72,7 @@ def read_documents(
     """Read the documents of a folder as ``setrbm_mail.read_documents`` does, on the workers of a cluster.
 
     Every document that was read is kept in ``output``, so running the same call again resumes. A document is read again
-    if it has changed, or if a worker may be to blame that something of it could not be read.
+    if it has changed, or if a worker may have caused one of its problems.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def read_documents(
     only, by_class, reading, limits
         As for ``setrbm_mail.read_documents``.
     output : path
-        The folder for what was read, a file per document; only this process writes there.
+        The folder for the results, a file per document; only this process writes there.
     client : distributed.Client or Cluster, optional
         The default client if it is not given. A ``Cluster`` says how long to wait for workers.
     on_progress : callable, optional
@@ -122,7 +122,7 @@ def iter_documents(
 
 
 def _may_pass(document: Document) -> bool:
-    """Return whether something could not be read that a worker may be to blame for."""
+    """Return whether a worker may have caused a problem of a document."""
     return any(problem.is_temporary for problem in document.problems)
 
 
@@ -226,7 +226,7 @@ def read_batch(
 
 
 def _key(root: Path, source: DocumentFiles | Problem, about: str) -> str:
-    """Return a digest of what is read of a document: its files as they are now, and the settings."""
+    """Return a digest of the files of a document, as they are now, and of the settings."""
     files = () if isinstance(source, Problem) else source.files
     stamps = [_stamp(root / file) for file in files]
     return hashlib.sha256(json.dumps([str(source), stamps, about]).encode()).hexdigest()[:32]

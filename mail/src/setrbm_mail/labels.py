@@ -27,7 +27,7 @@ class Labels:
     by_folder : bool
         Whether the classes are those of the folders that the documents are in.
     problems : list of Problem
-        What is in these folders and is no document: links that are not followed, folders that cannot be read.
+        Entries of these folders that are not documents: links that are not followed, folders that cannot be read.
     """
 
     classes: dict[str, str]
@@ -71,7 +71,7 @@ def _leads_out(path: Path, folder: Path) -> bool:
 
 
 def read_manifest(path: Path) -> dict[str, str]:
-    """Return the class of each document that a manifest lists; check that it is one."""
+    """Return the class of each document that a manifest lists; refuse files that are not manifests."""
     classes: dict[str, str] = {}
     for number, document, label in _rows(path):
         if not document or not label:

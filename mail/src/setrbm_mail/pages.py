@@ -39,13 +39,13 @@ class Place:
     file : str
         The path of the file below the input folder.
     part : tuple of int
-        The positions of nested attachments; empty for a file that is no mail.
+        The positions of nested attachments; empty for a file that is not a mail.
     digest : str
         Of the content of the file or attachment.
     number : int
         The page within it, from 1.
     name : str
-        What to show: the file, the attachment and the page.
+        The name to show: the file, the attachment and the page.
     """
 
     file: str
@@ -142,13 +142,13 @@ class Page:
 def _words(words: Any) -> tuple[str, ...]:
     if not isinstance(words, list) or not all(isinstance(word, str) and len(word) <= LONGEST_WORD for word in words):
         raise ValueError(f"words are texts of at most {LONGEST_WORD} letters")
-    # Halves of characters cannot be written anywhere.
+    # Raises for lone surrogates, which cannot be encoded.
     "".join(words).encode()
     return tuple(words)
 
 
 def _floats(values: Any) -> npt.NDArray[np.float32]:
-    # What is too large becomes infinite, which is refused.
+    # Numbers that are too large become infinite, which is refused.
     with np.errstate(over="ignore"):
         return np.array(values, dtype=np.float32)
 

@@ -78,7 +78,7 @@ def pictures_of(
 
 
 def upright_picture(reply: Reply, rotation: int, most_pixels: int) -> Gray | None:
-    """Return the picture in a reply, turned; None if it has none, or not what its shape says."""
+    """Return the picture in a reply, turned; None if it has none, or one that does not match its shape."""
     if not isinstance(reply, Drawn):
         return None
     try:
@@ -125,7 +125,7 @@ def marked_pages(
         The folder that was read.
     documents : sequence of Document
     answers : sequence of Answer
-        What became of them, in the same order.
+        Their answers, in the same order.
     output : Path
         The folder for the pictures; made if it does not exist.
     limits : Limits, optional

@@ -1,4 +1,4 @@
-"""One HTML page that shows what became of documents: classes, what is left to a person, the pages that matter most."""
+"""One HTML page about classified documents: classes, documents left to a person, the pages that matter most."""
 
 from __future__ import annotations
 

@@ -31,14 +31,14 @@ class DocumentScoring(Scoring):
     reading : Reading, optional
         How documents are read.
     limits : Limits, optional
-        What is refused of documents.
+        The limits above which files and pages are refused.
     """
 
     reading: Reading | None = None
     limits: Limits | None = None
 
     def stamp(self, path: str) -> str:
-        """Return what changes if a folder of documents does: sizes and times of modification of its files."""
+        """Return a digest that changes if a folder of documents does: sizes and times of modification of its files."""
         documents, _ = find_documents(Path(path))
         files = [file for document in documents for file in document.files]
         return short_digest("\n".join(f"{file} {stamp_of(os.path.join(path, file))}" for file in files))

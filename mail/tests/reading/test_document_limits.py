@@ -13,7 +13,7 @@ from running import put_stub_in_front
 from setrbm_mail import Limits, Reading, read_documents
 from setrbm_mail.formats.folders import DocumentFiles
 from setrbm_mail.reading.cache import PageCache
-from setrbm_mail.reading.messages import Failed, Listed, Opened, PageRead
+from setrbm_mail.reading.messages import ItemFailed, Listed, Opened, PageRead
 from setrbm_mail.reading.partial import PartialDocument
 from setrbm_mail.reading.reader import FolderReader
 from setrbm_mail.reading.supervisor import Replied
@@ -284,7 +284,7 @@ def test_pages_left_by_a_child_that_died_are_read_for_others_if_the_document_tha
     (shared,) = [one for one in requests if one.digest == SHARED]
     asked, other = documents if shared.file == "a" else documents[::-1]
     del nobody.n_done[shared]
-    reader.take(Replied(shared, shared.items_after()[0], Failed("it crashed", True), 0.0))
+    reader.take(Replied(shared, shared.items_after()[0], ItemFailed("it crashed", True), 0.0))
     asked.seconds = float("inf")
     reader._read_on(asked)
     again = nobody.ask(reader)

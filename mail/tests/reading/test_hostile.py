@@ -31,7 +31,7 @@ from running import put_stub_in_front, readers, snapshot
 from setrbm_mail import Limits, Reading, iter_documents, read_documents
 from setrbm_mail.formats.folders import shown
 from setrbm_mail.formats.parts import parts_of
-from setrbm_mail.reading.messages import NONSENSE, Failed, PageRead, Request
+from setrbm_mail.reading.messages import NONSENSE, ItemFailed, PageRead, Request
 from setrbm_mail.reading.supervisor import Supervisor
 from setrbm_mail.reading.tasks import replies_to
 
@@ -220,7 +220,7 @@ def test_a_process_that_answers_nonsense_is_survived(tmp_path, monkeypatch):
     requests = iter([Request("list", "/", "a")])
     with Supervisor(1, Limits(), Reading()) as supervisor:
         found = [replied.reply for replied in supervisor.replies(lambda: next(requests, None))]
-    assert found == [Failed(NONSENSE)]
+    assert found == [ItemFailed(NONSENSE)]
 
 
 def test_a_process_that_cannot_be_started_is_an_error_not_a_problem_of_a_file(tmp_path, monkeypatch):
@@ -301,7 +301,7 @@ def test_a_file_that_changes_while_it_is_read_is_reported(change, tmp_path):
     change(path)
     # What the system refuses may be there again later.
     is_temporary = CHANGES[change].startswith("the file cannot be read")
-    assert list(replies_to(request, LIMITS, NO_OCR)) == [Failed(CHANGES[change], is_temporary)] * 2
+    assert list(replies_to(request, LIMITS, NO_OCR)) == [ItemFailed(CHANGES[change], is_temporary)] * 2
 
 
 def test_a_folder_that_becomes_a_link_out_while_it_is_read_is_reported(tmp_path):
@@ -312,7 +312,7 @@ def test_a_folder_that_becomes_a_link_out_while_it_is_read_is_reported(tmp_path)
     path.parent.rename(tmp_path / "outside")
     path.parent.symlink_to(tmp_path / "outside")
     reason = "it is a symbolic link out of the folder; such links are not followed"
-    assert list(replies_to(request, LIMITS, NO_OCR)) == [Failed(reason)] * 2
+    assert list(replies_to(request, LIMITS, NO_OCR)) == [ItemFailed(reason)] * 2
 
 
 def test_a_file_replaced_by_a_link_inside_the_folder_is_read(tmp_path):

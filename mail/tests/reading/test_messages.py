@@ -12,7 +12,7 @@ from setrbm_mail.pages import Page
 from setrbm_mail.reading.messages import (
     NONSENSE,
     Drawn,
-    Failed,
+    ItemFailed,
     Listed,
     Opened,
     PageRead,
@@ -88,12 +88,12 @@ def test_an_odd_answer_about_a_part_is_a_problem_of_the_part(name, tmp_path, mon
 @pytest.mark.parametrize("line", ["not JSON", "[" * 100_000, '{"a": NaN', "9" * 5_000, '"reason"', "{}"])
 @pytest.mark.parametrize("verb", ["list", "open", "read", "draw"])
 def test_a_line_that_is_no_reply_is_one_that_failed(verb, line):
-    assert reply_of(verb, line.encode()) == Failed(NONSENSE)
+    assert reply_of(verb, line.encode()) == ItemFailed(NONSENSE)
 
 
 def test_only_a_child_that_says_so_itself_or_has_died_may_be_tried_again():
-    assert reply_of("read", b'{"reason": "gone", "is_temporary": true}') == Failed("gone", is_temporary=True)
-    assert reply_of("read", b'{"reason": "gone", "is_temporary": 1, "died": true}') == Failed("gone")
+    assert reply_of("read", b'{"reason": "gone", "is_temporary": true}') == ItemFailed("gone", is_temporary=True)
+    assert reply_of("read", b'{"reason": "gone", "is_temporary": 1, "died": true}') == ItemFailed("gone")
 
 
 def test_what_is_sent_is_what_is_received():
@@ -104,7 +104,7 @@ def test_what_is_sent_is_what_is_received():
     assert vars(Request.of(opening.line())) == vars(opening)
     for verb, reply in {
         "list": Listed([((1, 2), "a")], [("b", "no")]), "open": Opened(3, "0" * 64), "draw": Drawn([1, 2], "x"),
-        "read": Failed("no", is_temporary=True),
+        "read": ItemFailed("no", is_temporary=True),
     }.items():  # fmt: skip
         assert reply_of(verb, line_of(reply)) == reply
     assert reply_of("read", line_of(PageRead(page("two words")))).page.to_json() == GOOD_PAGE

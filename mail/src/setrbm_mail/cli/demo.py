@@ -40,14 +40,14 @@ def demo(
 
 
 def run(output: Path, show: bool) -> dict[str, Any]:
-    """Run the demo and return what it found.
+    """Run the demo and return its results.
 
     Parameters
     ----------
     output : Path
         The folder for the mail, the model and the page.
     show : bool
-        Whether to say what is done.
+        Whether to show each step.
     """
     from setrbm import save
     from setrbm_mail.answers import classify, document_classifier

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 LIMITED = "Limits"
 PAGES = "pages.sqlite"
-# Where documents are kept that were read on a cluster.
+# The folder that keeps documents that were read on a cluster.
 READ = "read"
 MEGA = 1_000_000
 
@@ -112,7 +112,7 @@ class ReadingOptions:
 
     @property
     def limits(self) -> Limits:
-        """What is refused."""
+        """The limits above which files and pages are refused."""
         from setrbm_mail import Limits
 
         return Limits(

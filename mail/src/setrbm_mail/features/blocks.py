@@ -113,7 +113,7 @@ def pages_of(documents: Iterable[Document]) -> tuple[list[Page], Integers]:
 
 
 def document_pages(document: Any, k: int) -> list[Page]:
-    """Return the pages of a document; refuse what is none."""
+    """Return the pages of a document; refuse objects that are not documents."""
     if not isinstance(document, Document):
         raise TypeError(
             f"X must be Documents, as read_documents returns them. Got an object of class {type(document).__name__} "

@@ -1,4 +1,4 @@
-"""The text of a page for the word features: what OCR does to words is undone where that is safe."""
+"""The text of a page for the word features: errors of OCR are undone where that is safe."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 def page_text(page: Page) -> str:
     """Return the words of a page in a form that varies less with OCR.
 
-    1. Compatibility characters (ligatures, full width) become plain ones, and letters small.
-    2. Signs around a word are dropped. A word that ends a line with a hyphen is joined to the next.
+    1. Compatibility characters (ligatures, full width) become plain ones, and letters lowercase.
+    2. Punctuation around a word is dropped. A word that ends a line with a hyphen is joined to the next.
     3. Digits inside words of letters become the letters that they look like: ``c1aim`` is ``claim``.
-    4. What is mostly digits is dropped: amounts, dates and numbers say little about the class and are often misread.
+    4. Words that are mostly digits are dropped: amounts, dates and numbers tell little about the class
+       and are often misread.
 
     Examples
     --------
@@ -34,7 +35,7 @@ def page_text(page: Page) -> str:
 
 
 def clean_words(words: Sequence[str]) -> list[str]:
-    """Return words without what varies with OCR."""
+    """Return words in a form that varies less with OCR."""
     return [word for word, _ in _cleaned(words)]
 
 

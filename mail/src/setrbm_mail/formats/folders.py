@@ -10,7 +10,7 @@ from pathlib import Path
 from setrbm_mail.formats.table import FORMATS
 from setrbm_mail.pages import Problem
 
-# What a generator of mail leaves beside the documents.
+# The files that ``generate_mail`` writes beside the documents.
 BESIDE = ("generator.json", "manifest.csv", "truth.jsonl")
 PICTURE_SUFFIXES = tuple(suffix for row in FORMATS for suffix in row.suffixes)
 # Characters that are not shown as they are: control characters, bytes that are no text, and marks that turn the
@@ -28,9 +28,9 @@ class DocumentFiles:
 
 
 def find_documents(folder: Path, by_class: bool = False) -> tuple[list[DocumentFiles], list[Problem]]:
-    """Return the documents of a folder, and what is not one.
+    """Return the documents of a folder, and the entries that are refused.
 
-    Every file is a document, but for what ``generate_mail`` writes beside them. A folder below it with nothing but
+    Every file is a document, except those that ``generate_mail`` writes beside them. A folder below it with nothing but
     pictures (JPEG, PNG, TIFF), by their names, is one document whose pages are the pictures in the order of their
     names. Other folders are searched. Hidden files are ignored. Symbolic links are followed to files inside the folder
     only. Ids are paths below the folder, with characters that cannot be shown as ``shown`` writes them.

@@ -15,13 +15,13 @@ from setrbm_mail.limits import Limits
 from setrbm_mail.pages import DocumentError
 
 FORMATS = ("TIFF", "JPEG", "PNG")
-# Believable dots per inch, and the longer side of a page in inches. Cameras say 72 or 96 whatever they photograph, and
-# Pillow says 72 where nothing is said.
+# Believable dots per inch, and the longer side of a page in inches. Cameras record 72 or 96 whatever they
+# photograph, and Pillow reports 72 if nothing is recorded.
 DPI, INCHES = (99.0, 1250.0), (2.0, 50.0)
-# Faxes have up to four times as many dots per inch in one direction as in the other, such as 204 x 98. No camera says
-# so, and fewer dots can be believed.
+# Faxes have up to four times as many dots per inch in one direction as in the other, such as 204 x 98. No camera
+# records that, so fewer dots are believable.
 FAX_DPI, SAME, MOST_DIFFERENT = (60.0, 1250.0), 1.01, 4.5
-# Where Exif says how a picture is turned, and the values that swap its sides.
+# The Exif tag of how a picture is turned, and the values that swap its sides.
 ORIENTATION, SWAPPED = 0x0112, (5, 6, 7, 8)
 # Pictures within this factor of the wanted resolution are not resized; none is enlarged more than three times.
 CLOSE, MOST_ENLARGED = 1.1, 3.0
@@ -47,7 +47,7 @@ class ImageSource:
             self.n_pages = int(getattr(self._image, "n_frames", 1)) if self._image.format == "TIFF" else 1
 
     def picture(self, number: int, dpi: float) -> tuple[Gray, float]:
-        """Return a frame in gray, upright by its own record, with about the wanted dots per inch."""
+        """Return a frame in gray, upright according to its metadata, with about the wanted dots per inch."""
         with _reporting_damage():
             image = self._frame(number)
             full, own = _full(image)
@@ -106,7 +106,7 @@ def _full(image: Any) -> tuple[tuple[int, int], tuple[float, float]]:
 
 
 def _resolution(size: tuple[int, int], across: float, down: float) -> tuple[float, float]:
-    """Return the dots per inch as a picture says, or as if its longer side were that of A4."""
+    """Return the dots per inch as recorded, or as if the longer side of the picture were that of A4."""
     if _is_fax(across, down) and _is_size(max(size[0] / across, size[1] / down)):
         return across, down
     longest = float(max(size))
@@ -115,7 +115,7 @@ def _resolution(size: tuple[int, int], across: float, down: float) -> tuple[floa
 
 
 def _recorded_dpi(image: Any) -> tuple[float, float]:
-    """Return the dots per inch that a picture says it has; 0 where it says nothing that makes sense."""
+    """Return the dots per inch that are recorded in a picture; 0 if there are none, or none that make sense."""
     try:
         across, down = map(float, image.info.get("dpi", (0.0, 0.0)))
     except (TypeError, ValueError, ZeroDivisionError):

@@ -202,7 +202,7 @@ class _Text(HTMLParser):
             self._unseen = ""
 
     def handle_data(self, data: str) -> None:
-        """Keep what is shown."""
+        """Keep text that is shown."""
         if not self._unseen:
             self.pieces.append(data)
 

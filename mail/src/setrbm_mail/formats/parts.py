@@ -1,4 +1,4 @@
-"""Parts of files: what pages can come from, a file itself or what it holds."""
+"""Parts of files: the sources of pages, which are a file itself or the files in it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from setrbm_mail.pages import DocumentError
 
 @dataclass(frozen=True)
 class FilePart:
-    """What pages can come from: a file, an attachment, or the text of a mail.
+    """A source of pages: a file, an attachment, or the text of a mail.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class FileParts:
 
 
 def parts_of(content: bytes, limits: Limits) -> FileParts:
-    """Return what a file consists of: itself, or the files that it holds."""
+    """Return the parts of a file: itself, or the files that it holds."""
     parts = FileParts()
     parts.add(FilePart((), "", format_of(content[:HEAD]), content), limits)
     return parts

@@ -18,7 +18,7 @@ from setrbm_mail.pages import DocumentError
 
 # A text layer is used if it has words, and most of its characters are letters that exist.
 LARGEST_SHARE_OF_NONSENSE = 0.2
-# Of a page that is mostly a picture, a few words are a note of the scanner's, not its text.
+# On a page that is mostly a picture, a few words are a note added by the scanner, not its text.
 PICTURE_SHARE, FEWEST_WORDS = 0.5, 20
 # How deep pictures are looked for in forms, and the rows and columns of the grid on which their cover is measured.
 DEPTH, GRID = 5, 100
@@ -100,7 +100,7 @@ class PdfSource:
         return float(width), float(height)
 
     def _check_pictures(self, page: Any) -> None:
-        """Refuse a page with a picture that is too large: without memory, pdfium would leave it out and say nothing."""
+        """Refuse a page with a picture that is too large: without memory, pdfium would leave it out silently."""
         for picture in _pictures(page):
             width, height = picture.get_px_size()
             if width * height > self._limits.pixels:
@@ -122,14 +122,14 @@ def _reason(error: Exception) -> str:
 
 
 def _is_sound(codes: list[int]) -> bool:
-    """Return whether characters are mostly such as a person can read."""
+    """Return whether a person can read most of the characters."""
     visible = [code for code in codes if code > 32]
     nonsense = sum(0xE000 <= code <= 0xF8FF or code >= 0xFFF0 or 0x7F <= code < 0xA0 for code in visible)
     return bool(visible) and nonsense <= LARGEST_SHARE_OF_NONSENSE * len(visible)
 
 
 def _words(codes: list[int]) -> list[tuple[int, int]]:
-    """Return first character and end of every word."""
+    """Return the first character and the end of every word."""
     words, first = [], None
     for i, code in enumerate([*codes, 32]):
         is_space = code <= 32 or code == 0xA0 or 0xD800 <= code < 0xE000 or code > 0x10FFFF

@@ -14,7 +14,7 @@ from setrbm_mail.formats.heads import is_archive, is_empty, is_mail, is_office, 
 from setrbm_mail.formats.source import PageSource
 from setrbm_mail.limits import Limits
 
-# How much of a file tells what it is.
+# The number of first bytes that show the format of a file.
 HEAD = 16_384
 
 
@@ -27,12 +27,12 @@ class Format:
     name : str
         What to call it.
     matches : callable
-        Whether a file that begins with these bytes, at most ``HEAD`` of them, is one. The first row counts.
+        Whether a file that begins with these bytes, at most ``HEAD`` of them, is one. The first match counts.
     pages : str
-        "module:name" of what takes the content and the limits and returns a ``PageSource``; "" if it is not read.
+        "module:name" of a callable: takes the content and the limits, returns a ``PageSource``; "" if it is not read.
         Imported by the child processes only.
     parts : str
-        "module:name" of what adds the files that it holds, if it holds any; see ``formats.parts``.
+        "module:name" of a function that adds the files that it holds, if it holds any; see ``formats.parts``.
     needs : tuple of str
         The packages that reading it needs.
     way_out : str
@@ -40,7 +40,7 @@ class Format:
     suffixes : tuple of str
         How names of pictures of pages end: a folder with nothing but such pictures is one document.
     cached_as : str
-        What stands for the format in the keys of cached pages; must never change.
+        The name of the format in the keys of cached pages; must never change.
     """
 
     name: str
@@ -79,7 +79,7 @@ FORMATS = (
 
 
 def format_of(head: bytes) -> Format:
-    """Return what a file is.
+    """Return the format of a file.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def format_of(head: bytes) -> Format:
 
 
 def unknown() -> Format:
-    """Return what stands for every other file."""
+    """Return the format of every other file."""
     known = ", ".join(row.name for row in FORMATS if not row.way_out)
     return Format("unknown", lambda head: True, way_out=f"its format is unknown; these are read: {known}")
 

@@ -73,7 +73,7 @@ class Face:
 
     @property
     def scale(self) -> float:
-        """The factor that gives handwriting fonts letters of one height; 1 for printed ones."""
+        """The factor that gives all handwriting fonts the same height; 1 for printed ones."""
         return _hand_scale(self) if self.handwritten else 1.0
 
     def sized(self, pixels: float) -> ImageFont.FreeTypeFont:

@@ -1,4 +1,4 @@
-"""Pages of generated mail: what is drawn on each, how it is scanned, and what is true about it."""
+"""Pages of generated mail: what is drawn on each, how it is scanned, and the truth about it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class DrawnPage:
         return ScannedPage(jpeg_file(picture, self.noise.jpeg_quality), (width, height), DPI)
 
     def truth(self) -> dict[str, Any]:
-        """Return what is true about the page, for JSON."""
+        """Return the truth about the page, for JSON."""
         rotation = 0 if self.digital else draw_rotation(self.noise, np.random.default_rng(self.seed))
         return {
             "type": self.canvas.page_type,

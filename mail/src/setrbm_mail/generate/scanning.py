@@ -121,7 +121,7 @@ def jpeg_file(picture: Picture, quality: int, dpi: float = DPI) -> bytes:
 
 
 def _bytes(picture: Any) -> Picture:
-    """Return a result of OpenCV, which does not tell its type."""
+    """Return a result of OpenCV, whose annotations do not give its type."""
     return np.asarray(picture, dtype=np.uint8)
 
 
@@ -139,8 +139,8 @@ def _blurred(page: Picture, noise: Noise, rng: np.random.Generator, scale: float
     """Blur the page, and let the ink fade: a little everywhere, almost entirely in some places."""
     sigma = scale * (0.4 + 0.6 * noise.level) * rng.uniform(0.9, 1.1)
     page = _bytes(cv2.GaussianBlur(page, (0, 0), sigma))
-    # OCR goes from reading everything to reading nothing within a narrow range of any uniform noise. What grows with
-    # the level is therefore the area where the ink is too weak.
+    # OCR goes from reading everything to reading nothing within a narrow range of any uniform noise. Therefore the
+    # level changes the area where the ink is too weak.
     drawn = rng.random(FADING_GRID, dtype=np.float32)
     weak = np.clip((drawn - 0.85 + 0.52 * noise.level) / 0.1, 0.0, 1.0)
     fading = 0.05 + 0.15 * noise.level + (0.88 - 0.15 * noise.level) * weak

@@ -19,8 +19,8 @@ PATIENCE = 60.0
 class PageCache:
     """A file with pages as they were read; a context manager.
 
-    Every page is stored as soon as it is read, in a transaction of its own: after a kill, what was read is still there.
-    Several processes may use one file.
+    Every page is stored as soon as it is read, in a transaction of its own, so it is still there after a kill. Several
+    processes may use one file.
 
     Parameters
     ----------

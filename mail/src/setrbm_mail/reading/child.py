@@ -1,7 +1,7 @@
-"""The process that opens files and reads pages: whatever a file does to it, the parent goes on.
+"""The process that opens files and reads pages: whatever a file does to it, the parent continues.
 
 It is started as ``python -P -m setrbm_mail.reading.child``. Requests come on standard input and replies go to standard
-output; ``messages`` says what they are.
+output; see ``messages``.
 """
 
 from __future__ import annotations

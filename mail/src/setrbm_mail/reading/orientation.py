@@ -2,7 +2,7 @@
 
 The letters of an upright page stand on lines; those of a page on its side do not. Letters of the Latin alphabet reach
 above the others (b, d, f, capitals) more often than below them (g, p, y). Patterns on an identity paper can look
-otherwise, so what is read then decides: see ``setrbm_mail.reading.ocr``.
+otherwise, so the words that are read then decide: see ``setrbm_mail.reading.ocr``.
 """
 
 from __future__ import annotations

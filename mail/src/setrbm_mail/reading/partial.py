@@ -1,8 +1,8 @@
 """A document while it is being read.
 
 It is *opening* until all its files and their parts were listed and opened, then *reading* until every page has come,
-and then done. What is still to do in its state is in ``to_do``, and stays there until the reply is taken: nothing gets
-lost with a child. Only ``reader`` changes a document, one reply at a time.
+and then done. The items still to do in its state are in ``to_do``, each until its reply is taken: none is lost with a
+child. Only ``reader`` changes a document, one reply at a time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from setrbm.tools.text import count
 from setrbm_mail.formats.folders import DocumentFiles, shown
 from setrbm_mail.limits import Limits
 from setrbm_mail.pages import Document, Page, Place, Problem
-from setrbm_mail.reading.messages import Failed, Item, Listed, Opened, PageRead, Position, Reply, Request
+from setrbm_mail.reading.messages import Item, ItemFailed, Listed, Opened, PageRead, Position, Reply, Request
 
 # Items that a child gets at once: pages, or parts to open.
 AT_ONCE = 8
@@ -46,7 +46,7 @@ class PartialDocument:
     limits : Limits
     problems : list of pairs of an Order and a Problem
     to_do : dict
-        What was not replied to yet, and the parts that wait for it: the same page may occur several times.
+        Items without a reply yet, and the parts that wait for them: the same page may occur several times.
     parts : dict of str to dict
         By file and position.
     is_opening : bool
@@ -93,7 +93,7 @@ class PartialDocument:
         return [part for parts in self.parts.values() for _, part in sorted(parts.items())]
 
     def next_request(self, root: str, busy: Collection[Item]) -> Request | None:
-        """Return what a child can do for it now, besides what others are busy with."""
+        """Return the next request for a child, without items that are being worked on; None if there is none."""
         free = (item for item in self.to_do if item not in busy)
         for (verb, where), items in groupby(free, itemgetter(0, 1)):
             wanted = tuple(item for _, _, item in islice(items, AT_ONCE))
@@ -104,7 +104,7 @@ class PartialDocument:
         return None
 
     def take(self, item: Item, reply: Reply) -> None:
-        """Take a reply to something that is to do."""
+        """Take the reply to an item in ``to_do``."""
         (_, where, which), waiting = item, self.to_do.pop(item)
         match reply:
             case Listed():
@@ -114,7 +114,7 @@ class PartialDocument:
             case PageRead():
                 for part in waiting:
                     self.keep(reply.page, part, which)
-            case Failed():
+            case ItemFailed():
                 self._take_failed(item, waiting, reply)
 
     def _take_listed(self, file: str, listed: Listed) -> None:
@@ -124,7 +124,7 @@ class PartialDocument:
             self.parts[file][position] = OpenedPart(file, position, name)
             self.to_do["open", file, position] = [self.parts[file][position]]
 
-    def _take_failed(self, item: Item, waiting: list[OpenedPart], failed: Failed) -> None:
+    def _take_failed(self, item: Item, waiting: list[OpenedPart], failed: ItemFailed) -> None:
         verb, where, which = item
         for part in waiting:
             if verb == "read":
@@ -151,7 +151,7 @@ class PartialDocument:
         return self.is_stopped or (self.cut is not None and self._order(part, number) > self.cut)
 
     def drop_unneeded(self, busy: Collection[Item]) -> int:
-        """Forget what is over a limit by now, unless a child is busy with it; return how many pages these are."""
+        """Drop the items that are over a limit by now, unless a child works on them; return the number of pages."""
         if not self.is_stopped and self.cut is None:
             return 0
         unneeded = [
@@ -166,8 +166,8 @@ class PartialDocument:
     def keep(self, page: Page, part: OpenedPart, number: int) -> None:
         """Keep a page that was read, as long as the document has not too many words.
 
-        Pages may come in any order. If there are too many words, the last page is not needed, whatever comes: what is
-        kept in the end are the first pages, as many as the limit allows.
+        Pages may come in any order. If there are too many words, the last page is dropped for good: in the end, the
+        first pages are kept, as many as the limit allows.
         """
         if reason := self.limits.too_many_words(len(page.words)):
             self.report_page(reason, part, number)
@@ -185,17 +185,17 @@ class PartialDocument:
     def report(
         self, reason: str, file: str, name: str = "", position: Position = (), is_temporary: bool = False
     ) -> None:
-        """Add what is wrong with a file or a part of it."""
+        """Add a problem of a file or of a part of it."""
         order = (self._file_numbers[file], False, position, 0)
         self.problems.append((order, Problem(self.files.id, _where(file, name), reason, is_temporary)))
 
     def report_page(self, reason: str, part: OpenedPart, number: int, is_temporary: bool = False) -> None:
-        """Add what is wrong with a page."""
+        """Add a problem of a page."""
         problem = Problem(self.files.id, _where(part.file, part.name, number), reason, is_temporary)
         self.problems.append((self._order(part, number), problem))
 
     def report_all(self, reason: str) -> None:
-        """Add what is wrong with the document."""
+        """Add a problem of the document, given its reason."""
         self.add(Problem(self.files.id, self.files.id, reason))
 
     def add(self, problem: Problem) -> None:
@@ -206,7 +206,7 @@ class PartialDocument:
         return self._file_numbers[part.file], True, part.position, number
 
     def document(self) -> Document:
-        """Return what was read, in the order of files, attachments and pages."""
+        """Return the document as it was read, in the order of files, attachments and pages."""
         read = [(part, number, page) for part in self.all_parts for number, page in sorted(part.pages.items())]
         self._report_limits()
         if not read and not self.problems:
@@ -220,7 +220,7 @@ class PartialDocument:
         )
 
     def _report_limits(self) -> None:
-        """Add what is not read because of the limits of words and time per document."""
+        """Add the problems of pages left out because of the limits of words and time per document."""
         if self.cut is not None:
             # Which later pages were tried depends on timing.
             self.problems = [(order, problem) for order, problem in self.problems if not order[1] or order < self.cut]
@@ -234,6 +234,6 @@ class PartialDocument:
 
 
 def _where(file: str, name: str = "", number: int | None = None) -> str:
-    """Return what to call a file, an attachment or a page in messages."""
+    """Return the name of a file, an attachment or a page in messages."""
     page = [] if number is None else [f"page {number}"]
     return ", ".join([shown(file), *([name] if name else []), *page])

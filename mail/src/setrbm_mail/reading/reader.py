@@ -23,13 +23,13 @@ class FolderReader:
     root : str
         The folder.
     waiting : deque of PartialDocument
-        Those that were not begun.
+        Documents that were not begun yet.
     n_at_once : int
         How many documents are read at the same time: their pages take turns.
     supervisor : Supervisor
     cache : PageCache
     cache_key : str
-        What cached pages must agree in.
+        The settings that cached pages must share.
     on_progress : callable or None
     """
 
@@ -44,7 +44,7 @@ class FolderReader:
 
     def __post_init__(self) -> None:
         self.progress = Progress(len(self.waiting))
-        # The one whose turn it is comes first.
+        # The document whose turn it is comes first.
         self._turns: deque[PartialDocument] = deque()
 
     def documents(self) -> Iterator[Document]:
@@ -78,7 +78,7 @@ class FolderReader:
             self.on_progress(self.progress)
 
     def next_request(self) -> Request | None:
-        """Return what a child can do next, for each document in turn."""
+        """Return the next request for a child; the documents take turns."""
         busy = self.supervisor.busy
         for _ in range(len(self._turns)):
             document = self._turns[0]
@@ -104,13 +104,13 @@ class FolderReader:
             self._read_on(document)
 
     def _count_pages(self, n: int) -> None:
-        """Count the places at which a page is that was read once."""
+        """Count a page that was read once at each of the n places where it occurs."""
         self.progress.n_pages_done += n
         self.progress.n_pages_cached += max(0, n - 1)
         self._tell()
 
     def _read_on(self, document: PartialDocument) -> None:
-        """Drop what is over a limit by now; after the last part of a document was opened, ask for its pages."""
+        """Drop items that are over a limit by now; after the last part of a document was opened, ask for its pages."""
         self.progress.n_pages_done += document.drop_unneeded(self.supervisor.busy)
         if not document.is_opening or document.to_do:
             return

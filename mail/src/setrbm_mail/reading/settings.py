@@ -43,12 +43,12 @@ class Reading:
 
     @property
     def key(self) -> str:
-        """The settings that change what is read."""
+        """The settings that change the result of reading."""
         own = "" if self.language_folder is None else f"-{self.language_folder}"
         return f"{VERSION}-{self.dpi:g}-{self.ocr}-{self.language}{own}"
 
     def cache_key(self, limits: Limits) -> str:
-        """Return what cached pages must agree in: the settings, how pages are drawn, the content of the language data.
+        """Return the key that cached pages share: the settings, how pages are drawn, the content of the language data.
 
         The data is read anew by every call.
         """

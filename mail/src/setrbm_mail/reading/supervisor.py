@@ -1,7 +1,7 @@
 """The supervisor of the child processes: gives them requests, each with limits of time and memory, and takes replies.
 
 A child is *starting* until its first line, then *idle* or *busy*; it ends with the supervisor. A child that crashes,
-hangs or runs out of memory costs the item it was at and nothing else: it is replaced. An item that crashes a child
+hangs or runs out of memory loses its current item and nothing else: it is replaced. An item that crashes a child
 which has replied before is tried again in a new one, since an earlier item may be to blame.
 """
 
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Self
 
 from setrbm_mail.limits import Limits
 from setrbm_mail.reading.isolation import NO_MEMORY, environment
-from setrbm_mail.reading.messages import Failed, Item, Reply, Request, reply_of, settings_line
+from setrbm_mail.reading.messages import Item, ItemFailed, Reply, Request, reply_of, settings_line
 from setrbm_mail.reading.settings import Reading
 
 # How long a new child may take to import its libraries, in seconds, and how many in a row may fail to start.
@@ -34,7 +34,7 @@ COMMAND = ("-P", "-m", "setrbm_mail.reading.child")
 
 
 class Replied(NamedTuple):
-    """A reply, what it is about, and how long children have worked for it, crashes included."""
+    """A reply, its item, and how long children have worked for it, crashes included."""
 
     request: Request
     item: Item
@@ -44,14 +44,14 @@ class Replied(NamedTuple):
 
 @dataclass
 class _Child:
-    """A child process, the request it is at, and how far it has come."""
+    """A child process, its current request, and its progress."""
 
     process: subprocess.Popen[bytes]
     request: Request | None = None
     n_done: int = 0
     began: float = 0.0
     deadline: float = 0.0
-    # What crashes cost before.
+    # Lost in earlier crashes.
     lost_seconds: float = 0.0
     is_ready: bool = False
     has_replied: bool = False
@@ -86,7 +86,7 @@ class Supervisor:
 
     @property
     def busy(self) -> set[Item]:
-        """What children are at, or will be next."""
+        """The items that children work on now, or will work on next."""
         return {item for child in self._children if child.request for item in child.request.items_after(child.n_done)}
 
     def replies(self, next_request: Callable[[], Request | None]) -> Iterator[Replied]:
@@ -96,7 +96,7 @@ class Supervisor:
         ----------
         next_request : callable
             Called when a child is idle; None if there is nothing to do now. A request ends early if an item fails with
-            its child: what is left of it can be requested again.
+            its child: the rest of it can be requested again.
         """
         while self._give_out(next_request):
             for replied in self._gather():
@@ -178,7 +178,7 @@ class Supervisor:
             yield Replied(request, item, reply_of(request.verb, line), seconds)
 
     def _seconds(self, child: _Child) -> float:
-        """Return what the item that a child is at has taken; the time before the child is ready is not the file's."""
+        """Return the seconds spent on the current item of a child, without the time before the child was ready."""
         return child.lost_seconds + (time.monotonic() - child.began if child.is_ready else 0.0)
 
     def _crashed(self, child: _Child) -> Iterator[Replied]:
@@ -191,13 +191,13 @@ class Supervisor:
         self._begin(self._start(), child.request, child.n_done, seconds)
 
     def _failed(self, child: _Child, reason: str) -> Iterator[Replied]:
-        """Stop a child, and reply for the item it was at."""
+        """Stop a child, and reply for its current item."""
         seconds = self._seconds(child)
         self._stop(child)
         if child.request is None:
             return
         if child.is_ready:
-            yield Replied(child.request, child.request.items_after(child.n_done)[0], Failed(reason, True), seconds)
+            yield Replied(child.request, child.request.items_after(child.n_done)[0], ItemFailed(reason, True), seconds)
             return
         # The file is not to blame: the system may have been short of memory.
         self._n_false_starts += 1

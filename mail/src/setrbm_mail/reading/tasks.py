@@ -19,7 +19,7 @@ from setrbm_mail.formats.source import PageSource
 from setrbm_mail.formats.table import load_readers
 from setrbm_mail.limits import Limits
 from setrbm_mail.pages import DocumentError
-from setrbm_mail.reading.messages import Drawn, Failed, Listed, Opened, PageRead, Reply, Request
+from setrbm_mail.reading.messages import Drawn, ItemFailed, Listed, Opened, PageRead, Reply, Request
 from setrbm_mail.reading.page import read_page
 from setrbm_mail.reading.settings import Reading
 
@@ -34,29 +34,29 @@ def load_libraries(reading: Reading) -> None:
 
 
 def replies_to(request: Request, limits: Limits, reading: Reading) -> Iterator[Reply]:
-    """Yield a reply per item of a request; what goes wrong is a reply, too."""
+    """Yield one reply per item of a request; an error is a reply, too."""
     prepared = _tried(partial(PREPARE[request.verb], request, limits))
     for item in request.items:
-        if isinstance(prepared, Failed):
+        if isinstance(prepared, ItemFailed):
             yield prepared
         else:
             yield _tried(partial(DO[request.verb], prepared, item, limits, reading))
 
 
 def _tried(do: Callable[[], Any]) -> Any:
-    """Return what a function returns, or why it failed: nothing that a file causes may stop the others."""
+    """Return the result of a function, or why it failed: no error that a file causes may stop the others."""
     try:
         return do()
     except MemoryError:
         raise
     except DocumentError as error:
-        return Failed(str(error))
+        return ItemFailed(str(error))
     except OSError as error:
-        return Failed(f"the file cannot be read: {error.strerror or type(error).__name__}", is_temporary=True)
+        return ItemFailed(f"the file cannot be read: {error.strerror or type(error).__name__}", is_temporary=True)
     except Exception as error:
         if isinstance(error, cv2.error) and error.code == cv2.Error.StsNoMem:
             raise MemoryError from None
-        return Failed(f"it cannot be read ({type(error).__name__})")
+        return ItemFailed(f"it cannot be read ({type(error).__name__})")
 
 
 def content_of(path: str, root: str, limits: Limits) -> bytes:
