@@ -10,7 +10,7 @@ import pytest
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # Run in a process of its own: it loads Triton as for a GPU, and test_gpu.py needs the interpreter.
-collect_ignore = ["tests/compile_kernels.py"]
+collect_ignore = ["tests/engines/compile_kernels.py"]
 
 
 class Skipped(pytest.Module):

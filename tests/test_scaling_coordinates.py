@@ -45,7 +45,7 @@ def test_standardized_features_have_equal_variances_and_centered_ones_keep_their
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("rows", [1, 4, 19])
 def test_moments_taken_piece_by_piece_are_those_of_all_vectors(rows, dtype, monkeypatch):
-    monkeypatch.setattr("setrbm.training.coordinates.ROWS", rows)
+    monkeypatch.setattr("setrbm.scaling.ROWS", rows)
     bags = sets(dtype=dtype)
     coordinates, wide = Coordinates.fit(bags, "standardize"), bags.X.astype(np.float64)
     np.testing.assert_allclose(coordinates.mean, wide.mean(axis=0), rtol=1e-12)

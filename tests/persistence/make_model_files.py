@@ -1,7 +1,8 @@
 """Write the model files of the current format to tests/data/models, with the outputs that they must give.
 
-``test_old_files.py`` loads the files in every later version. Run ``python tests/make_model_files.py`` after raising the
-format, or after adding a class that can be saved. Only missing files are written: existing ones stay as they are.
+``test_old_files.py`` loads the files in every later version. After raising the format, or adding a class that can be
+saved, run ``python tests/persistence/make_model_files.py``. Only missing files are written: existing ones stay as they
+are.
 """
 
 import json
@@ -21,7 +22,7 @@ from setrbm.persistence.model_file import FORMAT
 from setrbm.selective import RejectOption
 from setrbm.text import PageWords
 
-FOLDER = Path(__file__).parent / "data" / "models"
+FOLDER = Path(__file__).parents[1] / "data" / "models"
 N_CHECKED = 5
 NAMES = ["mass", "charge", "length"]
 LABELS = np.array(["musk", "other"])

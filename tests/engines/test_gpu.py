@@ -19,6 +19,8 @@ if not HAS_CUDA:
     os.environ.setdefault("TRITON_INTERPRET", "1")
 pytest.importorskip("triton", reason="the GPU engine's kernels need triton")
 
+from test_engines import GENERATIVE, N_FEATURES, N_HIDDEN, N_SETS, make_models, make_sets  # noqa: E402
+
 from brute import CONSTRAINTS, POOLINGS, random_params  # noqa: E402
 from setrbm import (  # noqa: E402
     Bags,
@@ -32,7 +34,6 @@ from setrbm.engines.gpu import device, limits, many, packed, torch_draws  # noqa
 from setrbm.engines.gpu import engine as gpu  # noqa: E402
 from setrbm.engines.gpu import sparse as sparse_models  # noqa: E402
 from setrbm.engines.protocol import DeviceMemoryWarning, LabeledSets, Model, Spec  # noqa: E402
-from test_engines import GENERATIVE, N_FEATURES, N_HIDDEN, N_SETS, make_models, make_sets  # noqa: E402
 
 ENGINE = gpu.GpuEngine("cuda" if HAS_CUDA else "cpu")
 
@@ -94,6 +95,7 @@ def test_kernels_compile_for_a_gpu(tmp_path):
     """The interpreter accepts code that the compiler rejects. All variants, dtypes, dense and sparse."""
     script = Path(__file__).with_name("compile_kernels.py")
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    environment["PYTHONPATH"] = os.pathsep.join([str(script.parents[1]), environment.get("PYTHONPATH", "")])
     ran = subprocess.run(
         [sys.executable, script],
         env=environment | {"TRITON_CACHE_DIR": str(tmp_path)},

@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import pytest
+from make_model_files import FOLDER
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.decomposition import PCA, TruncatedSVD
@@ -16,7 +17,6 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, QuantileTransformer, StandardScaler
 
 import setrbm
-from make_model_files import FOLDER
 from setrbm import Bags, ClassRBM, ClassSetRBM, load, save
 from setrbm.estimators import InputPooling, PerVector, SetSVC, SetSVCCV
 from setrbm.persistence import table

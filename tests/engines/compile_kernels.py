@@ -9,6 +9,7 @@ import warnings
 from types import SimpleNamespace
 
 import numpy as np
+from test_engines import N_CLASSES, N_FEATURES, make_sets
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 from triton.runtime.jit import JITFunction
@@ -17,7 +18,6 @@ from brute import CONSTRAINTS, POOLINGS
 from setrbm.energy import initial_params
 from setrbm.engines.gpu.engine import GpuEngine
 from setrbm.engines.protocol import Model, Spec
-from test_engines import N_CLASSES, N_FEATURES, make_sets
 
 N_HIDDEN = 20
 compiled = []

@@ -4,9 +4,9 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from rewriting import rewrite
 from safetensors.numpy import save_file
 
-from rewriting import rewrite
 from setrbm import Bags, ClassRBM, ClassSetRBM, ClassSetRBMCV, load
 from setrbm._json_values import to_json
 from setrbm.datasets import load_musk1

@@ -9,8 +9,8 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-
 from make_model_files import FOLDER, METHODS, N_CHECKED, OF_PAGES, input_of, plain
+
 from setrbm import Bags, load, save
 from setrbm.persistence.model_file import FORMAT, read
 from setrbm.persistence.table import names

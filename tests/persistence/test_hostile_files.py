@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from rewriting import contents, rewrite, write
 from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfTransformer
@@ -15,7 +16,6 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
 
-from rewriting import contents, rewrite, write
 from setrbm import Bags, ClassSetRBM, ClassSetRBMCV, load, save
 from setrbm.estimators import InputPooling, PerVector, SetSVC, SetSVCCV
 from setrbm.persistence.table import names
