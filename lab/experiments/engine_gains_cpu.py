@@ -151,9 +151,9 @@ def problems() -> dict[str, Any]:
 
 def work(connection: Any, is_plain: bool) -> None:
     """Train an epoch of a problem whenever asked, and answer with the seconds and the loss."""
+    from setrbm.energy import initial_params
     from setrbm.engines import get_engine
     from setrbm.engines.protocol import LabeledSets, Model
-    from setrbm.training import initial_params
 
     if is_plain:
         use_plain_loops()

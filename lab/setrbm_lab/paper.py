@@ -34,7 +34,6 @@ TABLE_1: dict[tuple[str, str], float] = {
 
 MAIL_SOURCE = SOURCE.replace("Table 1", "Table 2")
 # Two collections of a company's mail, which are not public; five-fold cross-validation.
-MAIL_FOLDS = 5
 MAIL_DATASETS = ("DsUs", "DsDe")
 _MAIL_FIGURES = {
     "ClassSetRBM XOR": (87.71, 83.75),

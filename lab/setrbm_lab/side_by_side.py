@@ -100,7 +100,7 @@ def train_together(batches: dict[int, list[TrainingBatch]], fits: Fits) -> dict[
     for i, of_fit in batches.items():
         for batch in of_fit:
             (model, *_) = (training.model for training in batch.trainings.values())
-            kind = replace(batch.schedule, max_epochs=1), batch.spec, model.params.U.shape
+            kind = replace(batch.schedule, max_epochs=1), batch.spec, model.params.W.shape, model.params.U.shape
             own = {
                 (i, key): replace(training, group=i, max_epochs=batch.schedule.max_epochs)
                 for key, training in batch.trainings.items()

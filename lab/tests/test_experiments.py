@@ -1,7 +1,9 @@
 """The experiments use training parts only, and judge candidates as described."""
 
+import ast
 import importlib
 import re
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,8 @@ from setrbm.evaluation.splits import repeated_folds
 from setrbm.selective import promise
 from setrbm_lab.systems import ROWS
 
-EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+LAB = Path(__file__).parents[1]
+EXPERIMENTS = LAB / "experiments"
 if not EXPERIMENTS.exists():
     pytest.skip("the experiments are not part of this copy", allow_module_level=True)
 
@@ -168,3 +171,20 @@ def test_the_lead_over_a_baseline_is_counted_mail_by_mail(pictures_page):
     lead = pictures_page.difference([*ours, *theirs], pictures_page.SVM, pictures_page.GROUPS["printed evidence"])
     assert lead.startswith("+40.0 [")
     assert pictures_page.share([1, 1, 0, 1]).startswith("75.0 [")
+
+
+def imported_from_us():
+    """Module and name of everything that lab/ imports from our packages, also within functions."""
+    for path in sorted(LAB.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        guarded = {node for attempt in ast.walk(tree) if isinstance(attempt, ast.Try) for node in ast.walk(attempt)}
+        for node in ast.walk(tree):
+            ours = isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in ("setrbm", "setrbm_mail")
+            if ours and node not in guarded and not node.module.startswith("setrbm.engines.gpu."):
+                yield from ((node.module, alias.name) for alias in node.names)
+
+
+@pytest.mark.parametrize(("module", "name"), sorted(set(imported_from_us())))
+def test_what_the_laboratory_imports_is_there(module, name):
+    if not hasattr(import_module(module), name):
+        import_module(f"{module}.{name}")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from setrbm import ClassSetRBMCV
+from setrbm import Bags, ClassSetRBMCV
 from setrbm.engines.protocol import DeviceMemoryWarning
 from setrbm.evaluation.splits import repeated_folds
 from setrbm_lab import side_by_side
@@ -192,3 +192,15 @@ def test_folds_that_do_not_fit_together_are_trained_in_halves_with_the_same_resu
     assert all(issubclass(one.category, DeviceMemoryWarning) for one in said)
     for one, other, part in zip(together, alone, parts, strict=True):
         np.testing.assert_allclose(one.W_, other.fit(*part).W_, rtol=0, atol=1e-9)
+
+
+def test_fits_of_different_widths_are_those_fitted_one_by_one():
+    wide, y = sets()
+    narrow = Bags(wide.X[:, :2], wide.offsets)
+    data_of = [(wide, y, None), (narrow, y, None)]
+    together, alone = (
+        [ClassSetRBMCV(4, learning_rate=0.1, max_epochs=3, random_state=0) for _ in data_of] for _ in "ab"
+    )
+    assert fit_side_by_side(together, data_of) == [None, None]
+    for model, other, data in zip(together, alone, data_of, strict=True):
+        np.testing.assert_array_equal(model.W_, other.fit(*data).W_)

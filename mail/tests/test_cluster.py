@@ -1,5 +1,7 @@
 """Reading documents on a Dask cluster: as on one machine, kept, resumed, and never quietly lost."""
 
+import hashlib
+import json
 import os
 import shutil
 from pathlib import Path
@@ -15,7 +17,8 @@ from setrbm.dask import ClusterError, score_files, scoring
 from setrbm_mail import Limits, Reading, document_classifier
 from setrbm_mail import cluster as cluster_reading
 from setrbm_mail import read_documents as read_here
-from setrbm_mail.cluster import ClusterProgress, iter_documents, read_documents
+from setrbm_mail.cluster import ClusterProgress, _key, iter_documents, read_documents
+from setrbm_mail.formats.folders import DocumentFiles
 from setrbm_mail.generate import generate_mail
 from setrbm_mail.scoring import DocumentScoring
 
@@ -180,3 +183,10 @@ def test_a_folder_of_documents_is_an_input_too(mail, two, tmp_path):
         tmp_path / "model.safetensors", [few], tmp_path / "out", DocumentScoring(reading=TEXT), client=two
     )  # fmt: skip
     assert pyarrow.parquet.read_schema(full.output).types == table.schema.types
+
+
+def test_results_kept_by_earlier_versions_are_found_again(tmp_path):
+    """The key of a document holds the name that its class had at first."""
+    source, about = DocumentFiles("a.pdf", ("a.pdf",)), "settings"
+    expected = hashlib.sha256(json.dumps(["Found(id='a.pdf', files=('a.pdf',))", ["gone"], about]).encode())
+    assert _key(tmp_path, source, about) == expected.hexdigest()[:32]

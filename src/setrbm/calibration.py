@@ -42,5 +42,5 @@ def fit_temperature(F: Array, y: Integers, weight: Floats) -> float:
         return -float((target * log_posterior(F / np.exp(log_temperature))).sum())
 
     # In 1 / T the loss is convex, so it has one minimum.
-    found = minimize_scalar(loss, bounds=(np.log(LOWEST), np.log(HIGHEST)), method="bounded")
-    return float(np.exp(found.x))
+    best = minimize_scalar(loss, bounds=(np.log(LOWEST), np.log(HIGHEST)), method="bounded")
+    return float(np.exp(best.x))

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from fitting import EpochCallback, easy
 from setrbm import ClassSetRBM, ClassSetRBMCV
 from setrbm.estimators.search import refits
+from setrbm.estimators.search.search import TrainingBatch
 from setrbm.training import train
 
 # The coordinates in which the settings of a pooling are chosen, always with hard pooling.
@@ -180,3 +181,65 @@ def test_ctrl_c_while_the_refit_is_prepared_keeps_the_best_candidate(monkeypatch
     monkeypatch.undo()
     kept = ClassSetRBMCV(5, pooling="hard", scale=scale, refit=False, **settings).fit(bags, y)
     np.testing.assert_array_equal(model.W_, kept.W_)
+
+
+def raising(*_):
+    raise RuntimeError("the scorer cannot score this")
+
+
+def nothing(*_):
+    return float("nan")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"scoring": raising}, {"scoring": nothing}, {"scoring": "accuracy", "cv": 3, "early_stopping": True}],
+    ids=["a scorer that raises", "a scorer without a score", "a scorer that is refused later"],
+)
+def test_ctrl_c_is_raised_whatever_the_scorer_says(settings):
+    """Meta-estimators go on after any other error."""
+    bags, y = easy()
+    epochs = []
+
+    def interrupt(phase, number):
+        epochs.append(number)
+        if number == 3:
+            raise KeyboardInterrupt
+
+    model = ClassSetRBMCV(5, learning_rate=(0.05, 0.1), init_scale=0.3, max_epochs=20, random_state=0, **settings)
+    with pytest.raises(KeyboardInterrupt):
+        model.set_callbacks(EpochCallback(interrupt)).fit(bags, y)
+    assert not hasattr(model, "W_")
+    search = GridSearchCV(model, {"n_hidden": [4, 5]}, cv=2, error_score=np.nan, scoring="accuracy")
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(bags, y)
+    assert epochs == [1, 2, 3, 1, 2, 3]
+
+
+@pytest.mark.parametrize("estimator", [ClassSetRBM(5), ClassSetRBMCV(5, learning_rate=0.1)])
+def test_callbacks_are_not_told_that_an_interrupted_fit_has_ended(estimator):
+    ended = []
+
+    class Following(EpochCallback):
+        def on_fit_task_end(self, estimator, context):
+            ended.append(context.task_name)
+            return super().on_fit_task_end(estimator, context)
+
+    def interrupt(phase, number):
+        if number == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        clone(estimator).set_params(max_epochs=5).set_callbacks(Following(interrupt)).fit(*easy())
+    assert ended == ["epoch", "epoch"]
+
+
+def test_a_fit_that_does_not_fit_into_memory_leaves_the_estimator_unchanged(monkeypatch):
+    def full(*_):
+        raise MemoryError("It is full.")
+
+    monkeypatch.setattr(TrainingBatch, "train", full)
+    model = ClassSetRBMCV(5)
+    with pytest.raises(MemoryError, match=r"It is full\."):
+        model.fit(*easy())
+    assert vars(model) == vars(clone(model))

@@ -227,9 +227,11 @@ def read_batch(
 
 def _key(root: Path, source: DocumentFiles | Problem, about: str) -> str:
     """Return a digest of the files of a document, as they are now, and of the settings."""
-    files = () if isinstance(source, Problem) else source.files
+    files: tuple[str, ...] = () if isinstance(source, Problem) else source.files
     stamps = [_stamp(root / file) for file in files]
-    return hashlib.sha256(json.dumps([str(source), stamps, about]).encode()).hexdigest()[:32]
+    # The name that the first version gave a document, so that results that were kept stay valid.
+    text = str(source).replace("DocumentFiles(", "Found(", 1)
+    return hashlib.sha256(json.dumps([text, stamps, about]).encode()).hexdigest()[:32]
 
 
 def _stamp(path: Path) -> str:

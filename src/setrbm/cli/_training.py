@@ -200,8 +200,6 @@ def class_weights(given: list[str] | None, y: Array) -> Any:
 
 
 def _class_and_weight(text: str, classes: dict[str, Any]) -> tuple[Any, float]:
-    from setrbm.tools.text import listed
-
     name, mark, number = text.rpartition("=")
     try:
         weight = float(number) if mark else math.nan

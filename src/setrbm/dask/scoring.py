@@ -176,7 +176,7 @@ def _tasks(model: Path, paths: list[Any], output: Path, how: Scoring) -> list[Sc
 
 
 def short_digest(text: str) -> str:
-    """Return ten characters that report texts apart."""
+    """Return ten characters that distinguish texts."""
     return hashlib.sha256(text.encode("utf-8", errors="surrogateescape")).hexdigest()[:10]
 
 

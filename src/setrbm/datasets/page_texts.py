@@ -142,14 +142,14 @@ def _lines(path: Path, wanted: tuple[str, ...]) -> Iterator[Line]:
     with open_text(path) as file:
         for number, text in enumerate(file, start=1):
             if text.strip():
-                found = _as_object(path, number, text)
-                yield Line(path, number, {name: found[name] for name in wanted if name in found}, list(found))
+                record = _as_object(path, number, text)
+                yield Line(path, number, {name: record[name] for name in wanted if name in record}, list(record))
 
 
 def _as_object(path: Path, number: int, text: str) -> dict[str, Any]:
     where = f"line {number} of {str(path)!r}"
     try:
-        found = json.loads(text.rstrip(), object_pairs_hook=_as_dict)
+        record = json.loads(text.rstrip(), object_pairs_hook=_as_dict)
     except (ValueError, RecursionError) as error:
         # In json's own words this is line 1.
         reason = (
@@ -158,18 +158,18 @@ def _as_object(path: Path, number: int, text: str) -> dict[str, Any]:
             else str(error)
         )
         raise ValueError(f"Every line must be one JSON object. Cannot read {where}: {reason}.") from None
-    if not isinstance(found, dict):
-        raise ValueError(f"Every line must be one JSON object. Got {_type(found)} in {where}.")
-    return found
+    if not isinstance(record, dict):
+        raise ValueError(f"Every line must be one JSON object. Got {_type(record)} in {where}.")
+    return record
 
 
 def _as_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object; refuse one with the same name twice, of which JSON readers take any."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    record = dict(pairs)
+    if len(record) < len(pairs):
         names = [name for name, _ in pairs]
         raise ValueError(f"the name {next(name for name in names if names.count(name) > 1)!r} occurs twice")
-    return found
+    return record
 
 
 def _labels(lines: list[Line], field: str) -> Labels:

@@ -238,7 +238,7 @@ class BaseSetRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSetClass
         return energy.log_joint(bags.X, bags.offsets, self._params(), self._joints()[0])
 
     def _joints(self) -> list[energy.Joint]:
-        """Return the soft model of each share of the hidden units; a single model has one."""
+        """Return the joint distribution of each part of the hidden units; a single model has one."""
         return [member.spec(np.dtype(np.float64)).joint for member in self.settings_.members]
 
     def _refuse_average(self, what: str) -> None:

@@ -53,19 +53,20 @@ class Trainable(BaseSetClassifier):
         """
         settings = self._checked_settings()
         again = bool(self.warm_start) and hasattr(self, "W_")
-        with following(self, n_tasks=1) as monitor, unchanged_on_error(self):
-            source = self._source(settings, X, y, sample_weight, self.classes_ if again else None, again)
-            if isinstance(source, InMemory):
-                refuse_one_class(source.sets)
-                warn_if_constant(self._scaling())
-            if not again:
-                self._begin(settings, source)
-            if settings.early_stopping:
-                source = source.hold_out(settings.validation_fraction, self.seed_)
-            outcome = self._train(settings, source, settings.schedule(self.n_epochs_, again), monitor)
-            self._set_result(settings, outcome, more=again)
-        if outcome.interrupted:
-            raise KeyboardInterrupt
+        with following(self, n_tasks=1) as monitor:
+            with unchanged_on_error(self):
+                source = self._source(settings, X, y, sample_weight, self.classes_ if again else None, again)
+                if isinstance(source, InMemory):
+                    refuse_one_class(source.sets)
+                    warn_if_constant(self._scaling())
+                if not again:
+                    self._begin(settings, source)
+                if settings.early_stopping:
+                    source = source.hold_out(settings.validation_fraction, self.seed_)
+                outcome = self._train(settings, source, settings.schedule(self.n_epochs_, again), monitor)
+                self._set_result(settings, outcome, more=again)
+            if outcome.interrupted:
+                raise KeyboardInterrupt
         warn_if_worse_than_guessing(settings, outcome, len(self.classes_))
         return self
 

@@ -109,8 +109,8 @@ class Row:
         model = ModelFile(self.name, {}, {})
         if self.has_settings:
             model.description["settings"] = to_json(settings_of(estimator, {*self.parts, *self.unsaved}))
-        for one in self.fields:
-            one.write(estimator, model)
+        for part in self.fields:
+            part.write(estimator, model)
         return model
 
     def restored(self, model: ModelFile, parts: Sequence[Any]) -> Any:
@@ -122,8 +122,8 @@ class Row:
         vars(estimator).update(zip(self.parts.values(), parts, strict=True))
         self.check(estimator)
         sizes: Sizes = {}
-        for one in self.fields:
-            one.read(estimator, model, sizes)
+        for part in self.fields:
+            part.read(estimator, model, sizes)
         return estimator
 
     def check_number(self, parts: Sequence[Any], expected: int) -> None:

@@ -63,9 +63,9 @@ def _strongest(part: Explanation) -> int:
 
 def _place(text: str, wanted: list[str]) -> tuple[int, int]:
     """Return where these consecutive words first begin and end in a text; the beginning if they are not there."""
-    found = [(match.group().lower(), *match.span()) for match in WORD.finditer(text)] if wanted else []
-    for k in range(len(found) - len(wanted) + 1):
-        part = found[k : k + len(wanted)]
+    words = [(match.group().lower(), *match.span()) for match in WORD.finditer(text)] if wanted else []
+    for k in range(len(words) - len(wanted) + 1):
+        part = words[k : k + len(wanted)]
         if part and [word for word, _, _ in part] == wanted:
             return part[0][1], part[-1][2]
     return 0, 0

@@ -31,12 +31,12 @@ class Training:
     source : Source
         The sets to learn from and to watch; models that share them should share the object.
     max_epochs : int, optional
-        Where a model ends before the schedule does.
+        Where a model ends before the schedule does, as models of several fits may (``setrbm_lab.side_by_side``).
     candidate : int, optional
         The candidate the model belongs to. Models of one candidate, which differ in what is held out, are dropped
         together, judged by their mean score. By default every model is a candidate of its own.
     group : int
-        The group of candidates of which the worse half may be dropped.
+        The group of candidates of which the worse half may be dropped: those of one fit.
     """
 
     model: Model
@@ -84,7 +84,7 @@ def train(
 
 def _tracker(spec: Spec, trainings: Sequence[Training], schedule: Schedule) -> Tracker:
     limit = DIVERGED * max(np.log(len(trainings[0].model.params.d)), 1.0)
-    max_epochs = [training.max_epochs or schedule.max_epochs for training in trainings]
+    max_epochs = [schedule.max_epochs if one.max_epochs is None else one.max_epochs for one in trainings]
     # A candidate of its own has a number that no other has.
     candidates = [-m if one.candidate is None else one.candidate for m, one in enumerate(trainings, start=1)]
     tracker = Tracker(schedule, max_epochs, [training.group for training in trainings], candidates, limit)

@@ -24,9 +24,11 @@ def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
     load_libraries(reading)
     limit_memory(limits.memory)
     replies.write(b"{}\n")
+    replies.flush()
     for line in requests:
         for reply in replies_to(Request.of(line), limits, reading):
             replies.write(line_of(reply))
+            replies.flush()
 
 
 def main() -> None:
@@ -34,7 +36,7 @@ def main() -> None:
     leave_network()
     threading.Thread(target=end_with_parent, daemon=True).start()
     # What libraries print must not come between the replies.
-    replies = os.fdopen(os.dup(1), "wb", buffering=0)
+    replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     try:
         serve(sys.stdin.buffer, replies)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import os
 import select
+import site
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -18,8 +19,9 @@ NO_MEMORY = 86
 # Where Python, its libraries and the data of Tesseract are found, the language of messages, and where temporary files
 # go. Nothing else of the parent's environment reaches a child.
 ALLOWED = (
-    "PATH", "LD_LIBRARY_PATH", "SYSTEMROOT", "PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "TESSDATA_PREFIX",
-    "LANG", "LANGUAGE", "TMPDIR",
+    "PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "SYSTEMROOT", "PYTHONPATH",
+    "PYTHONHOME", "PYTHONNOUSERSITE", "PYTHONDONTWRITEBYTECODE", "TESSDATA_PREFIX", "LANG", "LANGUAGE", "TMPDIR",
+    "TEMP", "TMP",
 )  # fmt: skip
 # Every core has a child of its own.
 ONE_THREAD = {"OMP_THREAD_LIMIT": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -29,7 +31,9 @@ NEW_NETWORK, NEW_USER = 0x40000000, 0x10000000
 
 def environment(parent: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a child."""
-    return {name: parent[name] for name in parent if name in ALLOWED or name.startswith("LC_")} | ONE_THREAD
+    allowed = {name: parent[name] for name in parent if name in ALLOWED or name.startswith("LC_")}
+    # Packages installed for the user only are found without the user's HOME.
+    return allowed | ONE_THREAD | {"PYTHONUSERBASE": site.getuserbase()}
 
 
 def leave_network() -> bool:

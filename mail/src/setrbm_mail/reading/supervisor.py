@@ -166,13 +166,13 @@ class Supervisor:
 
     def _take(self, child: _Child, line: bytes) -> Iterator[Replied]:
         request, seconds = child.request, self._seconds(child)
-        child.began, child.lost_seconds = time.monotonic(), 0.0
+        child.began = time.monotonic()
         child.deadline = child.began + self._limits.seconds
         if not child.is_ready:
             child.is_ready, self._n_false_starts = True, 0
         elif request is not None:
             item, *others = request.items_after(child.n_done)
-            child.has_replied = True
+            child.has_replied, child.lost_seconds = True, 0.0
             child.n_done += 1
             child.request = request if others else None
             yield Replied(request, item, reply_of(request.verb, line), seconds)

@@ -49,20 +49,20 @@ def find_candidates(key, first, last, bias, peak, mass, scale, n_active, candida
     sigm(drive) <= exp(drive), and drive <= bias + scale * min(n_active * largest weight, sum of positive weights).
     Everything is rounded up: an input may be listed that turns out to be off, but none that is on is missed.
     """
-    n_found = ZERO
+    n_listed = ZERO
     for start in range(first, last, 64):
         biases, peaks, masses = bias[start : start + 64], peak[start : start + 64], mass[start : start + 64]
         # One bit per input.
-        found = NONE
+        mask = NONE
         for k in range(WORD):
             several = n_active * peaks[k]
             least = several if several < masses[k] else masses[k]
             word = np.int32(random_word(key, start + np.int64(k)) >> np.uint32(8))
-            found |= np.uint64(word <= word_limit(biases[k] + scale * least)) << k
+            mask |= np.uint64(word <= word_limit(biases[k] + scale * least)) << k
         if last - start < 64:
-            found &= (ONE << np.uint64(last - start)) - ONE
-        while found != NONE:
-            candidates[n_found] = start + np.int64(trailing_zeros(found))
-            n_found += 1
-            found &= found - ONE
-    return n_found
+            mask &= (ONE << np.uint64(last - start)) - ONE
+        while mask != NONE:
+            candidates[n_listed] = start + np.int64(trailing_zeros(mask))
+            n_listed += 1
+            mask &= mask - ONE
+    return n_listed

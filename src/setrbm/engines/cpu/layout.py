@@ -2,8 +2,8 @@
 
 Hidden units are stored in blocks of ``UNIT_BLOCK``. W has the shape (n_blocks, n_features, stride): the weights between
 one input and one block of units are one row of whole cache lines. Values per hidden unit are rows of
-``n_blocks * stride`` numbers. A *lane* is ``OCTET`` neighboring numbers, which one vector instruction processes.
-Loops over hidden units cover whole lanes; the padding stays zero.
+``n_blocks * stride`` numbers. An *octet* is ``OCTET`` neighboring numbers, which one vector instruction processes.
+Loops over hidden units cover whole octets; the padding stays zero.
 
 W is stored divided by ``scale[0]``: weight decay multiplies that one number instead of every weight.
 
@@ -165,7 +165,7 @@ def left_in_block(unit, last):
 
 @kernel
 def padded_hidden(spec):
-    """Return the number of hidden units, rounded up to whole lanes.
+    """Return the number of hidden units, rounded up to whole octets.
 
     It is unsigned: with a signed index, Numba checks at every step of a loop whether it is negative.
     """

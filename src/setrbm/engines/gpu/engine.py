@@ -74,9 +74,9 @@ class GpuSession:
         now, best = together.params(remembered=False), together.params(remembered=True)
         self._one_by_one, self._side_by_side = [], None
         for m, model in enumerate(self.models):
-            one = PackedModel(self.spec, replace(model, params=now[m]), self.dtype, self.device)
-            one.best = DeviceParams.of(best[m], self.dtype, self.device) if together.has_best[m] else None
-            self._one_by_one.append(one)
+            packed = PackedModel(self.spec, replace(model, params=now[m]), self.dtype, self.device)
+            packed.best = DeviceParams.of(best[m], self.dtype, self.device) if together.has_best[m] else None
+            self._one_by_one.append(packed)
 
     def run(self, placed: Sequence[Placed], orders: Sequence[Integers], epoch: int) -> Floats:
         """Train each model on its sets in its order."""

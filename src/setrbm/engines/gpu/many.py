@@ -100,8 +100,8 @@ class ManyModels:
         stacked = []
         for name, size in sizes.items():
             whole = torch.zeros((len(params), *size), dtype=self.dtype)
-            for place, one in zip(whole.numpy(), params, strict=True):
-                array = one.W.T if name == "W" else getattr(one, name)
+            for place, of_model in zip(whole.numpy(), params, strict=True):
+                array = of_model.W.T if name == "W" else getattr(of_model, name)
                 place[tuple(slice(n) for n in array.shape)] = array
             stacked.append(whole.to(self.device))
         return stacked

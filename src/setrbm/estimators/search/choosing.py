@@ -49,13 +49,14 @@ class Choosing(BaseSetClassifier):
         calibration; before that the estimator is unchanged.
         """
         choices = self._choices()
-        with following(self, len(choices.phases)) as monitor, unchanged_on_error(self):
-            search = Search.of(self, choices, X, y, sample_weight)
-            search.choose(search.train("choosing", search.to_try(), monitor))
-            self._record(results_of(search.candidates), search.best)
-            refits.keep(search, refits.refit(search, monitor))
-        if search.interrupted:
-            raise KeyboardInterrupt
+        with following(self, len(choices.phases)) as monitor:
+            with unchanged_on_error(self):
+                search = Search.of(self, choices, X, y, sample_weight)
+                search.choose(search.train("choosing", search.to_try(), monitor))
+                self._record(results_of(search.candidates), search.best)
+                refits.keep(search, refits.refit(search, monitor))
+            if search.interrupted:
+                raise KeyboardInterrupt
         return self
 
     def _choices(self) -> Choices:

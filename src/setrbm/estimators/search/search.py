@@ -169,9 +169,15 @@ class Search:
         return [TrainingBatch(self._schedule, spec, trainings) for (spec, _), trainings in kinds.items()]
 
     def choose(self, outcomes: dict[Any, Outcome]) -> None:
-        """Find the best candidate that was not dropped."""
-        if not outcomes:
-            raise KeyboardInterrupt
+        """Find the best candidate that was not dropped; raise KeyboardInterrupt if Ctrl-C left too little for that."""
+        try:
+            self._find_best(outcomes)
+        except Exception:
+            if self.interrupted:
+                raise KeyboardInterrupt from None
+            raise
+
+    def _find_best(self, outcomes: dict[Any, Outcome]) -> None:
         self.candidates = [self._judged(number, outcomes) for number in range(len(self.choices.candidates))]
         if self.choices.scoring is not None:
             self._refuse_epochs_that_differ()
@@ -180,10 +186,7 @@ class Search:
             except KeyboardInterrupt:
                 self.interrupted = True
         self.best = best_of(self.candidates)
-        best = self.candidates[self.best]
-        if self.interrupted and best.diverged:
-            raise KeyboardInterrupt
-        for outcome in best.outcomes:
+        for outcome in self.candidates[self.best].outcomes:
             refuse_divergence(self.chosen, outcome)
 
     def _judged(self, number: int, outcomes: dict[Any, Outcome]) -> Candidate:
