@@ -30,6 +30,10 @@ def random_params(rng, n_features, n_hidden, n_classes, scale=1.0):
     )
 
 
+# What a unit that is held costs, in logarithms of the size of the set, where there is a joint distribution.
+SIZE_COSTS = {"soft": 0.0, "mean": 1.0}
+
+
 def hidden_states(n_vectors, n_hidden, constraint):
     """Every (h, g) the constraint allows; under xor, g is h itself."""
     binary = [np.reshape(bits, (n_vectors, n_hidden)) for bits in product([0, 1], repeat=n_vectors * n_hidden)]
@@ -45,7 +49,7 @@ def energy(X, y, h, g, params, joint):
     With mean pooling, every unit that is held costs log |X|.
     """
     alone = -(X @ params.b).sum() if joint.visible == "binary" else 0.5 * ((X - params.b) ** 2).sum()
-    alone += np.log(len(X)) * g.sum() if joint.pooling == "mean" else 0.0
+    alone += SIZE_COSTS[joint.pooling] * np.log(len(X)) * g.sum()
     return -params.d[y] + alone - (h @ params.c).sum() - (h * (X @ params.W.T)).sum() - (g @ params.U[:, y]).sum()
 
 

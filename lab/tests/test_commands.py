@@ -1,6 +1,8 @@
 """The experiments of ``scripts/reproduce``: what each runs by default, and the command that runs a plan again."""
 
 import shlex
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -133,3 +135,24 @@ def test_the_command_of_a_plan_gives_the_same_plan(experiment, wanted, monkeypat
 def test_every_experiment_has_a_heading_and_files_of_its_own():
     assert [one.heading for one in Experiment] == ["Table 1", "Table 2", "Collection", "Effects"]
     assert len({one.results for one in Experiment} | {one.runs for one in Experiment}) == 2 * len(Experiment)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("table1 -m XOR", "table1 --output lab/results --report docs -m XOR"),
+        ("table1 -o mine", "table1 -o mine"),
+        ("table1 --output=mine -m XOR", "table1 --output=mine -m XOR"),
+        ("--quick", "table1 --quick"),
+    ],
+)
+def test_only_runs_without_a_folder_of_their_own_write_the_published_results(tmp_path, given, expected):
+    """The script itself, with an environment and a Python that do nothing."""
+    script = Path(__file__).parents[2] / "scripts" / "reproduce"
+    (tmp_path / "reproduce").write_text(script.read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / "_environment").write_text(
+        'use_environment() { :; }\npython() { echo "$*"; }\nexec() { "$@"; exit; }\n'
+    )
+    command = ["bash", "-eu", str(tmp_path / "reproduce"), *given.split()]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert printed == f"-m setrbm_lab reproduce {expected}\n"

@@ -72,6 +72,11 @@ def test_the_demo_writes_its_files_and_the_commands_it_names_work(shown):
     assert max(len(line) for line in text.splitlines() if "setrbm " not in line and str(folder) not in line) <= 80
 
 
+def test_the_demo_says_what_its_columns_mean(shown):
+    text, _ = shown
+    assert "drop: the most that log p of the class falls if one digit is left out." in text
+
+
 def test_the_demo_as_json_holds_what_it_shows(told):
     document, folder = told
     musk = document["musk1"]

@@ -99,7 +99,7 @@ def _show(results: dict[str, Any]) -> None:
     headings = ("set", "digits", "is", "predicted", "p", "drop", "")
     show_table("", headings, [_row(item) for item in results["sets"]])
     typer.echo(
-        "   drop: the most that log p of the class falls if item digit is left out.\n"
+        "   drop: the most that log p of the class falls if one digit is left out.\n"
         "   No brackets: no single digit decided.\n"
     )
 

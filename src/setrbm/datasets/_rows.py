@@ -128,7 +128,7 @@ def _position(source: str, columns: list[str], name: str, role: str) -> int:
     close = nearest(name, columns)
     hint = f"; the nearest is {close[0]!r}" if close else ""
     cure = "Add it." if role == "feature" else f"Name the column: {role}=... in Python, --{role} on the command line."
-    cure += " For sets without labels, use read_bags." if role == "label" else ""
+    cure += " For sets without labels, use read_bags in Python." if role == "label" else ""
     kind = "column to ignore," if role == "ignore" else f"{role} column"
     if len(columns) == 1 and (mark := next((mark for mark in (";", "\t", "|") if mark in columns[0]), None)):
         cure = f"The columns seem to be separated by {mark!r}; separate them by commas."

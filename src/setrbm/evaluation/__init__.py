@@ -1,1 +1,1 @@
-"""Evaluation: splits, scores, runs that can be resumed, results, statistics, plots, other methods to compare with."""
+"""Evaluation: splits of sets, scores of predictions, significance tests."""

@@ -108,6 +108,21 @@ def nothing_learned(params: Params) -> Outcome:
     return Outcome(params, {name: [] for name in HISTORY}, 0, np.inf, None, interrupted=True)
 
 
+def best_epoch(outcomes: Sequence[Outcome], schedule: Schedule) -> tuple[int, Floats]:
+    """Return the number of epochs with the best mean over the splits, and the loss or error in each split there."""
+    if len(outcomes) == 1:
+        return outcomes[0].best_epoch, np.array([outcomes[0].best_score])
+    n = min(len(outcome.history["loss"]) for outcome in outcomes)
+    if n == 0:
+        return 0, np.full(len(outcomes), np.inf)
+    name = "held_out_loss" if schedule.criterion == "likelihood" else "held_out_error"
+    curves = np.array([outcome.history[name][:n] for outcome in outcomes])
+    ends = [end for end in schedule.ends if end <= n] or [n] if schedule.ends else list(range(1, n + 1))
+    at_ends = np.column_stack([curves[:, schedule.judged_by(end)].mean(axis=1) for end in ends])
+    best = int(at_ends.mean(axis=0).argmin())
+    return ends[best], at_ends[:, best]
+
+
 class Tracker:
     """The state of models trained side by side: histories, best epochs, and which models go on.
 

@@ -15,6 +15,7 @@ from setrbm._warnings import warn
 from setrbm.estimators.search.choices import Choices
 from setrbm.estimators.settings import Settings
 from setrbm.training import Outcome, Schedule
+from setrbm.training.early_stopping import best_epoch
 
 # What is recorded of every candidate beside its parameters and scores.
 FACTS = ("n_epochs", "diverged", "dropped")
@@ -72,7 +73,7 @@ class Candidate:
 
 def judged(choices: Choices, settings: Settings, outcomes: list[Outcome], schedule: Schedule) -> Candidate:
     """Return a candidate with its number of epochs and its scores."""
-    n_epochs, losses = _best_epoch(outcomes, schedule)
+    n_epochs, losses = best_epoch(outcomes, schedule)
     params = {name: getattr(settings, name) for name in choices.names}
     candidate = Candidate(settings, params, outcomes, n_epochs, losses, np.full(len(outcomes), np.nan))
     if "max_epochs" in params:
@@ -85,21 +86,6 @@ def judged(choices: Choices, settings: Settings, outcomes: list[Outcome], schedu
 def as_scores(losses: Any, criterion: str) -> Floats:
     """Return scores, where higher is better: negative log loss, or accuracy."""
     return -np.asarray(losses, dtype=float) if criterion == "likelihood" else 1.0 - np.asarray(losses, dtype=float)
-
-
-def _best_epoch(outcomes: list[Outcome], schedule: Schedule) -> tuple[int, Floats]:
-    """Return the number of epochs with the best mean over the splits, and the loss or error in each split there."""
-    if len(outcomes) == 1:
-        return outcomes[0].best_epoch, np.array([outcomes[0].best_score])
-    n = min(len(outcome.history["loss"]) for outcome in outcomes)
-    if n == 0:
-        return 0, np.full(len(outcomes), np.inf)
-    name = "held_out_loss" if schedule.criterion == "likelihood" else "held_out_error"
-    curves = np.array([outcome.history[name][:n] for outcome in outcomes])
-    ends = [end for end in schedule.ends if end <= n] or [n] if schedule.ends else list(range(1, n + 1))
-    at_ends = np.column_stack([curves[:, schedule.judged_by(end)].mean(axis=1) for end in ends])
-    best = int(at_ends.mean(axis=0).argmin())
-    return ends[best], at_ends[:, best]
 
 
 def best_of(candidates: Sequence[Candidate]) -> int:
