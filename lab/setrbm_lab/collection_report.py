@@ -54,8 +54,9 @@ WHERE = """## Where others win
 
 PROPERTIES_TEXT = """## Made-up problems, one property each
 
-`make_set_problem` generates problems that differ from the first mainly in one property; `make_digit_sets` generates
-sets of handwritten digits, of which one gives the class. Three draws of each, tested on 500 new sets
+`setrbm_lab.set_problems.make_set_problem` generates problems that differ from the first mainly in one property;
+`setrbm.datasets.make_digit_sets` generates sets of handwritten digits, of which one gives the class.
+Three draws of each, tested on 500 new sets
 (`lab/experiments/properties.py`). "Maximum only" and "mean only" are the two parts of {ours} by themselves, and
 "one initial scale" is the recipe that was run before:
 

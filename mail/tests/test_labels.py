@@ -88,7 +88,7 @@ def test_documents_without_a_class_are_refused(tmp_path):
 
 
 def test_an_empty_folder_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="There must be documents with classes"):
+    with pytest.raises(ValueError, match="documents with classes: one folder per class, or manifest.csv. .* has none"):
         labels_of(tmp_path)
 
 

@@ -57,7 +57,7 @@ def test_the_usage_names_the_arguments():
 
 
 @pytest.mark.parametrize(
-    ("command", "told"), [("documents", "pip install setrbm-mail"), ("reproduce", "scripts/reproduce")]
+    ("command", "told"), [("documents", "pip install . ./mail"), ("reproduce", "scripts/reproduce")]
 )
 def test_commands_that_moved_say_where(command, told):
     found = run(command, "fit", "--anything")

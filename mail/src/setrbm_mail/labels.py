@@ -62,7 +62,9 @@ def labels_of(folder: Path, manifest: Path | None = None) -> Labels:
             f"{count(len(loose), 'document')} directly in {str(folder)!r}: {listed(map(repr, loose), most=3)}."
         )
     if not ids:
-        raise ValueError(f"There must be documents with classes. {str(folder)!r} has none.")
+        raise ValueError(
+            f"There must be documents with classes: one folder per class, or {MANIFEST}. {str(folder)!r} has none."
+        )
     return Labels({name: name.split("/", 1)[0] for name in ids}, True, problems)
 
 

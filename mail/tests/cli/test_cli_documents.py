@@ -267,7 +267,7 @@ def test_nothing_is_written_outside_of_the_output_folder(work, tmp_path, monkeyp
     ("arguments", "message"),
     [
         (("fit", "{}/missing"), "must be a folder of documents. There is none."),
-        (("fit", "{}/empty"), "There must be documents with classes."),
+        (("fit", "{}/empty"), "There must be documents with classes: one folder per class, or manifest.csv."),
         (("classify", "{}/missing.safetensors", "{}/test"), "missing.safetensors"),
         (
             ("explain", "{}/out/model.safetensors", "{}/test", "-d", "other.pdf"),

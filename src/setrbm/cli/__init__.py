@@ -20,8 +20,8 @@ class LibraryCommands(Commands):
     """The commands, and where those went that are no longer here."""
 
     moved: ClassVar = {
-        "documents": "Commands on documents are in the package setrbm-mail. Run: pip install setrbm-mail, then "
-        "setrbm-mail --help.",
+        "documents": "Commands on documents are in the package setrbm-mail. In a clone of the repository run: "
+        "pip install . ./mail. Then: setrbm-mail --help.",
         "reproduce": "The paper's tables are run from a checkout of the source: scripts/reproduce.",
     }
 

@@ -60,5 +60,5 @@ def repeated_folds(y: Any, folds: int = 10, repeats: int = 5, seed: int = 0) -> 
 
 
 def system_seed(seed: int, split: Split) -> int:
-    """Return the random seed of a system in a split; it is the same for every system."""
+    """Return the random seed for an estimator in a split; every estimator that is compared gets the same."""
     return int(draws.keys(seed, split.repeat, split.fold)[0] >> np.uint64(33))

@@ -128,7 +128,11 @@ def _take_name_and_replace(temporary: Path, target: Path) -> None:
 
 @contextmanager
 def replacing(path: Path, overwrite: bool = True) -> Iterator[IO[bytes]]:
-    """Open a temporary file that replaces ``path`` once it is complete and on disk; see ``completing``."""
+    """Open a temporary file that replaces ``path`` once it is complete and on disk.
+
+    On failure the old file is kept and the temporary one deleted. Without ``overwrite``, FileExistsError is raised if
+    another program has created the file in the meantime.
+    """
     # open applies the umask to the permissions, and "x" never opens an existing file.
     with completing(path, overwrite) as temporary, open(temporary, "xb") as file:
         yield file

@@ -1,4 +1,4 @@
-"""Pooled activations of packed sets, and their derivatives, as torch operations; mirrors ``setrbm.pooling``."""
+"""Pooled activations of packed sets, and their derivatives, as torch operations; mirrors ``setrbm.pooling.pools``."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def _maximum(a: torch.Tensor, value: Value, batch: Batch) -> tuple[torch.Tensor,
     return value(peak), first.to(a.dtype)
 
 
-# From activations, the function that gives their values, and a batch: joined values and shares, as in ``Pooling``.
+# From activations, the function that gives their values, and a batch: joined values and shares, as in the table of
+# ``setrbm.pooling.pools``.
 JOIN_SETS = {"soft": _log_sum_exp, "hard": _maximum, "mean": _log_sum_exp}
 
 
