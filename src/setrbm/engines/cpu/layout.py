@@ -110,7 +110,7 @@ class Scratch(NamedTuple):
 class InputBounds(NamedTuple):
     """Bias, largest weight and sum of positive weights of every input, and scratch memory for one block of inputs.
 
-    The first three are in units of ``BIT``, and ``ORIGIN`` is added to the bias; ``word_limit`` explains why.
+    The first three are in units of ``BIT``, and ``ORIGIN`` is added to the bias; ``candidates`` explains why.
     ``measured_at`` is the last step in which an input was measured. ``candidates`` lists inputs; ``drive`` and
     ``drawn`` hold one number for each of them.
     """
